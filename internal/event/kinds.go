@@ -1,0 +1,301 @@
+package event
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// The types of events, with the payload of each.
+const (
+	TypeSessionStarted   Type = "session.started"
+	TypeSessionResumed   Type = "session.resumed"
+	TypeSessionEnded     Type = "session.ended"
+	TypeRulesSet         Type = "rules.set"
+	TypeUserMessage      Type = "user.message"
+	TypeTurnStarted      Type = "turn.started"
+	TypeTurnEnded        Type = "turn.ended"
+	TypeModelRequested   Type = "model.requested"
+	TypeModelResponded   Type = "model.responded"
+	TypeModelFailed      Type = "model.failed"
+	TypeDecision         Type = "decision"
+	TypeApproval         Type = "approval"
+	TypeToolStarted      Type = "tool.started"
+	TypeToolEnded        Type = "tool.ended"
+	TypeExtensionChanged Type = "extension.changed"
+	TypeExtensionLogged  Type = "extension.logged"
+	TypeBackendFailed    Type = "backend.failed"
+	TypeNotice           Type = "notice"
+	TypeRecordRepaired   Type = "record.repaired"
+	TypeHeadSigned       Type = "head.signed"
+)
+
+// SessionStarted opens a record.
+type SessionStarted struct {
+	Version   string   `json:"version"`
+	Workspace string   `json:"workspace"`
+	Roots     []string `json:"roots"`
+	Model     string   `json:"model"`
+	Mode      string   `json:"mode"`
+	// Tier is the sandbox tier in force; NotProtected lists what it does not stop.
+	Tier         string   `json:"tier"`
+	Network      bool     `json:"network"`
+	NotProtected []string `json:"not_protected,omitempty"`
+	// Prompt is the system text sent with every request.
+	System string   `json:"system"`
+	Tools  []string `json:"tools"`
+}
+
+// SessionResumed follows everything that was recorded before a resume.
+type SessionResumed struct {
+	SessionStarted
+	// Interrupted lists the ids of calls that had no outcome.
+	Interrupted []string `json:"interrupted,omitempty"`
+	// UnsignedTail counts the chained events after the last signed head.
+	UnsignedTail     int64    `json:"unsigned_tail"`
+	AcceptedUnsigned bool     `json:"accepted_unsigned,omitempty"`
+	AcceptedBroken   string   `json:"accepted_broken,omitempty"`
+	Skipped          []string `json:"skipped,omitempty"`
+}
+
+// SessionEnded closes a run with its reason (abhed.md "Loop").
+type SessionEnded struct {
+	Reason string `json:"reason"`
+	Detail string `json:"detail,omitempty"`
+	Turns  int    `json:"turns"`
+	Usage  *Usage `json:"usage,omitempty"`
+}
+
+// RulesSet stores a rule set once, so that decisions that name its hash can be
+// judged again.
+type RulesSet struct {
+	Hash  string `json:"hash"`
+	Rules Raw    `json:"rules"`
+}
+
+// UserMessage is what a person said.
+type UserMessage struct {
+	Text string `json:"text"`
+}
+
+// TurnStarted opens turn N, counted from 1 over the session.
+type TurnStarted struct {
+	Turn int `json:"turn"`
+}
+
+// TurnEnded closes a turn.
+type TurnEnded struct {
+	Turn int `json:"turn"`
+}
+
+// ModelRequested says that a model call was sent.
+type ModelRequested struct {
+	Turn     int    `json:"turn"`
+	Attempt  int    `json:"attempt"`
+	Model    string `json:"model"`
+	Messages int    `json:"messages"`
+}
+
+// ModelResponded holds a whole reply.
+type ModelResponded struct {
+	Turn      int     `json:"turn"`
+	Attempt   int     `json:"attempt"`
+	Message   Message `json:"message"`
+	Finish    string  `json:"finish"`
+	Model     string  `json:"model,omitempty"`
+	Usage     *Usage  `json:"usage,omitempty"`
+	Note      string  `json:"note,omitempty"`
+	LatencyMS int64   `json:"latency_ms"`
+}
+
+// ModelFailed is an attempt that brought no reply. RetryMS is the wait before the
+// next attempt; Final means that there is none.
+type ModelFailed struct {
+	Turn    int    `json:"turn"`
+	Attempt int    `json:"attempt"`
+	Kind    string `json:"kind"`
+	Status  int    `json:"status,omitempty"`
+	Detail  string `json:"detail"`
+	Partial string `json:"partial,omitempty"`
+	RetryMS int64  `json:"retry_ms,omitempty"`
+	Final   bool   `json:"final,omitempty"`
+}
+
+// Asked is one party's part in a decision: an extension in one round, or a
+// backend subscription in one dispatch.
+type Asked struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Version is the hash of the program or the version that the party names.
+	Version string `json:"version,omitempty"`
+	// Step is where it was asked: "tool_call", "permission_request", "tool.before",
+	// "tool.permission.request".
+	Step  string `json:"step"`
+	Round int    `json:"round,omitempty"`
+	// Answer is "none", "ask", "deny", "rewrite", "failed" or "not_asked", and
+	// "return", "stop" for backends; several are joined by "+".
+	Answer string `json:"answer"`
+	Reason string `json:"reason,omitempty"`
+	Code   string `json:"code,omitempty"`
+	// Failure is the failure class when Answer is "failed", Policy what it led to.
+	Failure string `json:"failure,omitempty"`
+	Policy  string `json:"policy,omitempty"`
+	MS      int64  `json:"ms"`
+}
+
+// Approval scopes.
+const (
+	ScopeOnce    = "once"
+	ScopeSession = "session"
+)
+
+// Decision is the gate's judgement of one call (record.md "What a decision event
+// holds").
+type Decision struct {
+	Turn        int    `json:"turn"`
+	CallID      string `json:"call_id"`
+	Tool        string `json:"tool"`
+	ToolVersion string `json:"tool_version,omitempty"`
+	AgentID     string `json:"agent_id"`
+	Depth       int    `json:"depth"`
+	// ArgsText is what the model wrote when that is no valid JSON object;
+	// otherwise Original and Final hold canonical JSON.
+	ArgsText     string `json:"args_text,omitempty"`
+	Original     Raw    `json:"original,omitempty"`
+	OriginalHash string `json:"original_hash,omitempty"`
+	Final        Raw    `json:"final,omitempty"`
+	FinalHash    string `json:"final_hash,omitempty"`
+	// Outcome is "run", "deny", "supplied", "stopped" or "cancelled".
+	Outcome string `json:"outcome"`
+	// Verdict is the join of rules and objections: allow, ask, deny.
+	Verdict string `json:"verdict,omitempty"`
+	// Step is what settled it: "args", "extension", "backend", "rules", "approval",
+	// "headless", "expired", "stop", "permit".
+	Step   string `json:"step"`
+	By     string `json:"by,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	Code   string `json:"code,omitempty"`
+	// Asked lists every party in the order of asking; within one extension round
+	// sorted by name.
+	Asked []Asked `json:"asked,omitempty"`
+	// RulesHash names the rule set; RulesOriginal, RulesFinal and RulesPermit are
+	// the results of evaluating it, with step, rule, file and line.
+	RulesHash     string   `json:"rules_hash,omitempty"`
+	RulesOriginal Raw      `json:"rules_original,omitempty"`
+	RulesFinal    Raw      `json:"rules_final,omitempty"`
+	RulesPermit   Raw      `json:"rules_permit,omitempty"`
+	WorkDir       string   `json:"workdir,omitempty"`
+	Roots         []string `json:"roots,omitempty"`
+	Mode          string   `json:"mode,omitempty"`
+	SubjectKind   string   `json:"subject_kind,omitempty"`
+	Subject       string   `json:"subject,omitempty"`
+	Mutates       bool     `json:"mutates,omitempty"`
+	Approvals     []string `json:"approvals,omitempty"`
+	// Messages are user-facing texts of backends, in order.
+	Messages []string `json:"messages,omitempty"`
+	MS       int64    `json:"ms"`
+}
+
+// Approval is a person's answer to a question.
+type Approval struct {
+	CallID  string `json:"call_id"`
+	Hash    string `json:"hash"`
+	Allowed bool   `json:"allowed"`
+	Scope   string `json:"scope,omitempty"`
+	By      string `json:"by"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// ToolStarted says that a permit was redeemed and the tool begins.
+type ToolStarted struct {
+	Turn   int    `json:"turn"`
+	CallID string `json:"call_id"`
+	Tool   string `json:"tool"`
+	Hash   string `json:"hash"`
+}
+
+// ToolEnded gives a call's outcome; every call of the model has exactly one.
+type ToolEnded struct {
+	Turn   int    `json:"turn"`
+	CallID string `json:"call_id"`
+	Tool   string `json:"tool"`
+	// Outcome is "ok", "error", "denied", "cancelled", "timeout", "supplied",
+	// "stopped" or "interrupted".
+	Outcome string `json:"outcome"`
+	// Content is what the model reads.
+	Content string `json:"content"`
+	IsError bool   `json:"is_error,omitempty"`
+	// RewrittenBy lists the extensions and backends that changed the result;
+	// OriginalHash is the SHA-256 of the text before them.
+	RewrittenBy  []string `json:"rewritten_by,omitempty"`
+	OriginalHash string   `json:"original_hash,omitempty"`
+	Asked        []Asked  `json:"asked,omitempty"`
+	DurationMS   int64    `json:"duration_ms"`
+	// WorkDir is the working directory after the call, if it changed.
+	WorkDir string `json:"workdir,omitempty"`
+	// Injected is context that backends added, delivered with the next request.
+	Injected []string `json:"injected,omitempty"`
+	Messages []string `json:"messages,omitempty"`
+}
+
+// ExtensionChanged is a change in an extension's life.
+type ExtensionChanged struct {
+	Name string `json:"name"`
+	// State is "started", "dead" or "ended".
+	State string `json:"state"`
+	Cause string `json:"cause,omitempty"`
+	// OnFailure is what the death means from now on: skip, ask or block.
+	OnFailure string   `json:"on_failure,omitempty"`
+	Stderr    string   `json:"stderr,omitempty"`
+	Pid       int      `json:"pid,omitempty"`
+	Hash      string   `json:"hash,omitempty"`
+	Tools     []string `json:"tools,omitempty"`
+}
+
+// ExtensionLogged is a line that an extension asked to keep, or a warning about
+// it.
+type ExtensionLogged struct {
+	Name string `json:"name"`
+	// Level is "log" or "warning".
+	Level string `json:"level"`
+	Line  string `json:"line"`
+}
+
+// BackendFailed is the audit of an operational failure (hook.failure), and of an
+// observer's failed delivery, for which Policy is "none".
+type BackendFailed struct {
+	Backend      string `json:"backend"`
+	Subscription int    `json:"subscription"`
+	EventID      string `json:"event_id"`
+	EventType    string `json:"event_type"`
+	Class        string `json:"class"`
+	Policy       string `json:"policy"`
+	Detail       string `json:"detail,omitempty"`
+}
+
+// Notice is something that a reader of the record should know.
+type Notice struct {
+	// Level is "info" or "warning".
+	Level string `json:"level"`
+	Text  string `json:"text"`
+}
+
+// RecordRepaired says that a torn last line was cut off.
+type RecordRepaired struct {
+	DroppedBytes int64  `json:"dropped_bytes"`
+	DroppedHash  string `json:"dropped_hash"`
+}
+
+// HeadSigned is a signature of the installation's key over the head.
+type HeadSigned struct {
+	Seq  int64  `json:"seq"`
+	Head string `json:"head"`
+	// KeyID is the SHA-256 of the public key in hex; Signature is base64.
+	KeyID     string `json:"key_id"`
+	Signature string `json:"signature"`
+}
+
+// Raw is a JSON value kept as it is.
+type Raw = jsontext.Value
+
+// Unknown is the payload of an event whose type this version doesn't know.
+type Unknown struct {
+	Kind Type
+	Body Raw
+}
