@@ -1,0 +1,59 @@
+package tool
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+type rawValue = jsontext.Value
+
+func sortedKeys(m map[string]rawValue) []string { return slices.Sorted(maps.Keys(m)) }
+
+// validate checks args, which passed the strict door, against the schema.
+func (e *entry) validate(args []byte) error {
+	var v any
+	if err := json.Unmarshal(args, &v); err != nil {
+		return err
+	}
+	if err := e.schema.Validate(v); err != nil {
+		return fmt.Errorf("%s. The tool takes: %s", strings.TrimSuffix(lastClause(err.Error()), "."), strings.Join(e.members, ", "))
+	}
+	return nil
+}
+
+// lastClause drops the chain of schema locations that the validator puts before
+// what was wrong.
+func lastClause(s string) string {
+	for {
+		head, tail, ok := strings.Cut(s, ": ")
+		if !ok || !strings.HasPrefix(head, "validating ") {
+			return s
+		}
+		s = tail
+	}
+}
+
+// Clean returns s as text that every API takes: valid UTF-8 without NUL. A bad
+// byte and a NUL are written as \xNN, so that nothing is lost silently.
+func Clean(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if (r == utf8.RuneError && n == 1) || r == 0 {
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		} else {
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
+}

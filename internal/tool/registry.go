@@ -1,0 +1,157 @@
+package tool
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/abhed/abhed/internal/strictjson"
+)
+
+const (
+	maxArgs    = 1 << 20
+	maxContent = 16 << 20
+)
+
+// Registry holds the tools of a session by their exact names. It is built once
+// and then only read, by any number of goroutines.
+type Registry struct {
+	order []string
+	tools map[string]*entry
+}
+
+type entry struct {
+	tool    Tool
+	spec    Spec
+	schema  *jsonschema.Resolved
+	members []string
+}
+
+// NewRegistry returns a registry of the given tools in that order. A repeated
+// name or a schema that can't be used is an error that names the tool.
+func NewRegistry(tools ...Tool) (*Registry, error) {
+	r := &Registry{tools: map[string]*entry{}}
+	for _, t := range tools {
+		spec := t.Spec()
+		if _, dup := r.tools[spec.Name]; dup {
+			return nil, fmt.Errorf("two tools are named %q", spec.Name)
+		}
+		e, err := newEntry(t, spec)
+		if err != nil {
+			return nil, fmt.Errorf("tool %q: %w", spec.Name, err)
+		}
+		r.tools[spec.Name] = e
+		r.order = append(r.order, spec.Name)
+	}
+	return r, nil
+}
+
+func newEntry(t Tool, spec Spec) (*entry, error) {
+	var s jsonschema.Schema
+	if err := strictjson.Check(spec.Schema, strictjson.Options{}); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	if err := s.UnmarshalJSON(spec.Schema); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	if s.Type != "object" {
+		return nil, fmt.Errorf("schema: found type %q, expected \"object\"", s.Type)
+	}
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	e := &entry{tool: t, spec: spec, schema: resolved}
+	for name := range s.Properties {
+		e.members = append(e.members, name)
+	}
+	slices.Sort(e.members)
+	return e, nil
+}
+
+// Lookup returns the tool of exactly that name.
+func (r *Registry) Lookup(name string) (Tool, bool) {
+	e, ok := r.tools[name]
+	if !ok {
+		return nil, false
+	}
+	return e.tool, true
+}
+
+// Specs returns the specs of all tools in registration order.
+func (r *Registry) Specs() []Spec {
+	specs := make([]Spec, 0, len(r.order))
+	for _, n := range r.order {
+		specs = append(specs, r.tools[n].spec)
+	}
+	return specs
+}
+
+// ArgsError says why arguments can't be used, in words that let the model repair
+// its call.
+type ArgsError struct {
+	Tool string
+	Msg  string
+}
+
+// Error returns the message for the model.
+func (e *ArgsError) Error() string { return e.Msg }
+
+// Check decodes a call's arguments strictly and returns them as canonical JSON
+// (gate.md §2 step 1). Every error is an *ArgsError.
+func (r *Registry) Check(name string, args []byte) ([]byte, error) {
+	e, ok := r.tools[name]
+	if !ok {
+		return nil, &ArgsError{name, fmt.Sprintf("There is no tool named %q. The tools are: %s.", name, strings.Join(r.order, ", "))}
+	}
+	fail := func(format string, a ...any) error {
+		return &ArgsError{name, fmt.Sprintf("The arguments of %s can't be used: ", name) + fmt.Sprintf(format, a...)}
+	}
+	limit := maxArgs
+	if len(e.spec.ContentMembers) > 0 {
+		limit += maxContent
+	}
+	var obj map[string]rawValue
+	if err := strictjson.Unmarshal(args, &obj, strictjson.Options{MaxBytes: limit}); err != nil {
+		return nil, fail("%v. Send one JSON object.", err)
+	}
+	if obj == nil {
+		return nil, fail("found null, expected an object.")
+	}
+	if rest := len(args) - e.contentBytes(obj); rest > maxArgs {
+		return nil, fail("%d bytes, the limit is %d.", rest, maxArgs)
+	}
+	for _, member := range sortedKeys(obj) {
+		if m := e.folded(member); m != "" {
+			return nil, fail("member %q differs from %q only in case; names are compared exactly.", member, m)
+		}
+	}
+	if err := e.validate(args); err != nil {
+		return nil, fail("%v", err)
+	}
+	canon, err := strictjson.Canonical(args)
+	if err != nil {
+		return nil, fail("%v", err)
+	}
+	return canon, nil
+}
+
+func (e *entry) contentBytes(obj map[string]rawValue) int {
+	n := 0
+	for _, m := range e.spec.ContentMembers {
+		n += min(len(obj[m]), maxContent)
+	}
+	return n
+}
+
+// folded returns the declared member that name differs from only in case.
+func (e *entry) folded(name string) string {
+	for _, m := range e.members {
+		if m != name && strings.EqualFold(m, name) && !slices.Contains(e.members, name) {
+			return m
+		}
+	}
+	return ""
+}
