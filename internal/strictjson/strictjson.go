@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -206,7 +207,11 @@ func semanticMessage(e *json.SemanticError) string {
 	}
 	kinds := map[jsontext.Kind]string{'n': "null", 'f': "a boolean", 't': "a boolean", '"': "a string", '0': "a number", '{': "an object", '[': "a list"}
 	found, ok := kinds[e.JSONKind]
-	if ok && e.GoType != nil && e.Err == nil {
+	if e.JSONKind == '0' && len(e.JSONValue) > 0 && len(e.JSONValue) < 40 {
+		found = "the number " + string(e.JSONValue)
+	}
+	var number *strconv.NumError
+	if ok && e.GoType != nil && (e.Err == nil || errors.Is(e.Err, strconv.ErrSyntax) || errors.Is(e.Err, strconv.ErrRange) || errors.As(e.Err, &number)) {
 		return fmt.Sprintf("found %s, expected %s", found, expected(e.GoType))
 	}
 	if e.Err != nil {

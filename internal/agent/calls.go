@@ -1,0 +1,200 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/abhed/abhed/internal/event"
+	"github.com/abhed/abhed/internal/model"
+	"github.com/abhed/abhed/internal/policy"
+	"github.com/abhed/abhed/internal/tool"
+)
+
+// maxParallel bounds the read-only calls that run at the same time.
+const maxParallel = 8
+
+// refusals counts the same call refused in a row.
+type refusals struct {
+	same string
+	n    int
+}
+
+// add counts a refusal and reports whether it is one too many.
+func (r *refusals) add(same string) bool {
+	if r.same != same {
+		r.same, r.n = same, 0
+	}
+	r.n++
+	return r.n >= maxSameRefusals
+}
+
+// slot is one call of a turn. Its goroutine, or the loop's, fills it; the loop
+// reads it only after the turn's wait group is done.
+type slot struct {
+	call    *model.ToolCall
+	final   Final
+	workDir string
+	err     error
+	done    bool
+}
+
+// runCalls judges the calls in the model's order and runs what may run: read-only
+// calls side by side, a mutating one alone after everything before it has ended,
+// so that each call is judged on the state that it will meet (gate.md §2).
+func (l *Loop) runCalls(ctx context.Context, calls []*model.ToolCall) *end {
+	slots := make([]slot, len(calls))
+	var running sync.WaitGroup
+	limit := make(chan struct{}, maxParallel)
+	var stop *end
+	for i, c := range calls {
+		s := &slots[i]
+		s.call = c
+		if stop == nil && ctx.Err() != nil {
+			stop = interrupted(ctx)
+		}
+		if stop != nil {
+			l.skip(ctx, s)
+			continue
+		}
+		ruling := l.o.Gate.Judge(ctx, Proposal{Turn: l.turn, Call: c, WorkDir: l.workDir})
+		r, ok := ruling.(*Run)
+		if !ok {
+			stop = l.notRun(ctx, s, ruling)
+			continue
+		}
+		l.refusals = refusals{}
+		if r.Decl.Mutates {
+			running.Wait()
+			l.execute(ctx, s, r)
+			stop = l.ended(s)
+			continue
+		}
+		limit <- struct{}{}
+		running.Go(func() {
+			defer func() { <-limit }()
+			l.execute(ctx, s, r)
+		})
+	}
+	running.Wait()
+	return l.collect(ctx, slots, stop)
+}
+
+// ended looks at a call that has just been run alone.
+func (l *Loop) ended(s *slot) *end {
+	switch {
+	case s.err != nil:
+		return recordFailed(s.err)
+	case s.final.Stop != "":
+		return &end{ReasonStopped, s.final.Stop}
+	}
+	if s.workDir != "" {
+		l.workDir = s.workDir
+	}
+	return nil
+}
+
+// collect adds the results to the history in the model's order.
+func (l *Loop) collect(ctx context.Context, slots []slot, stop *end) *end {
+	var injected []string
+	for i := range slots {
+		s := &slots[i]
+		if e := l.ended(s); e != nil && stop == nil {
+			stop = e
+		}
+		if !s.done {
+			continue // the record failed: there is no outcome, and no further turn
+		}
+		res := &model.ToolResult{CallID: s.call.ID, Name: s.call.Name, Content: s.final.Content, IsError: s.final.IsError}
+		l.messages = append(l.messages, &model.Message{Role: event.RoleTool, Parts: []model.Part{{ToolResult: res}}})
+		injected = append(injected, s.final.Injected...)
+	}
+	for _, text := range injected {
+		l.messages = append(l.messages, &model.Message{Role: event.RoleUser, Parts: []model.Part{event.TextPart(text)}})
+	}
+	if stop == nil && ctx.Err() != nil {
+		stop = interrupted(ctx)
+	}
+	return stop
+}
+
+// notRun finishes a call that the gate did not let run.
+func (l *Loop) notRun(ctx context.Context, s *slot, ruling Ruling) *end {
+	switch r := ruling.(type) {
+	case *Refused:
+		l.finish(ctx, s, Outcome{Call: r.Call, Kind: "denied", Content: r.Text, IsError: true})
+		if s.err == nil && l.refusals.add(r.Same) {
+			return &end{ReasonDeniedLoop, "the same call was refused three times in a row: " + r.Text}
+		}
+		return l.ended(s)
+	case *Supplied:
+		l.refusals = refusals{}
+		l.finish(ctx, s, Outcome{Call: r.Call, Decl: r.Decl, Kind: "supplied", Content: r.Content})
+		return l.ended(s)
+	case *Stopped:
+		l.finish(ctx, s, Outcome{Call: r.Call, Kind: "stopped", Content: "Not run: " + r.By + " stopped the run: " + r.Reason, IsError: true})
+		return &end{ReasonStopped, r.By + ": " + r.Reason}
+	case *Cancelled:
+		l.finish(ctx, s, cancelled(r.Call))
+		return interrupted(ctx)
+	case *Broken:
+		s.err = r.Err
+		return recordFailed(r.Err)
+	default:
+		s.err = errors.New("the gate gave no ruling")
+		return &end{ReasonError, s.err.Error()}
+	}
+}
+
+// skip gives an outcome to a call that is not judged any more.
+func (l *Loop) skip(ctx context.Context, s *slot) {
+	l.finish(ctx, s, cancelled(policy.Call{ID: s.call.ID, Tool: s.call.Name, Turn: l.turn}))
+}
+
+func cancelled(c policy.Call) Outcome {
+	return Outcome{Call: c, Kind: "cancelled", Content: "Not run: the turn was ended before this call.", IsError: true}
+}
+
+// execute runs a permitted call and finishes it.
+func (l *Loop) execute(ctx context.Context, s *slot, r *Run) {
+	start := &event.ToolStarted{Turn: l.turn, CallID: s.call.ID, Tool: r.Call.Tool, Hash: r.Permit.Hash()}
+	if _, err := l.o.Log.AppendDurable(event.Draft{Actor: event.ActorTool, Trust: event.TrustHarness, Payload: start}); err != nil {
+		s.err = err
+		return
+	}
+	began := l.o.Now()
+	res, err := l.o.Exec.Run(ctx, r.Permit, nil)
+	o := Outcome{Call: r.Call, Decl: r.Decl, Ran: true, Duration: l.o.Now().Sub(began)}
+	switch {
+	case err != nil:
+		o.Kind, o.IsError, o.Err = "error", true, err.Error()
+		o.Content = "The tool failed: " + tool.Clean(err.Error())
+	case ctx.Err() != nil:
+		o.Kind, o.IsError, o.Content = "cancelled", true, res.Content
+	default:
+		o.Kind, o.Content, o.IsError, o.WorkDir = kind(res), res.Content, res.IsError, res.WorkDir
+		if res.IsError {
+			o.Err = res.Content
+		}
+	}
+	s.workDir = res.WorkDir
+	l.finish(ctx, s, o)
+}
+
+func kind(r tool.Result) string {
+	switch {
+	case r.TimedOut:
+		return "timeout"
+	case r.IsError:
+		return "error"
+	default:
+		return "ok"
+	}
+}
+
+// finish records an outcome, in an interrupted run too: every call has one.
+func (l *Loop) finish(ctx context.Context, s *slot, o Outcome) {
+	o.Turn = l.turn
+	s.final, s.err = l.o.Gate.Finish(ctx, o)
+	s.done = s.err == nil
+}

@@ -1,0 +1,207 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/abhed/abhed/internal/event"
+	"github.com/abhed/abhed/internal/model"
+	"github.com/abhed/abhed/internal/tool"
+)
+
+// maxCutReplies is how many replies in a row may be cut by the output limit.
+const maxCutReplies = 3
+
+// maxSameRefusals is how often in a row the same call may be refused (gate.md
+// §2).
+const maxSameRefusals = 3
+
+// Options is what a loop works with. Model, Gate, Exec and Log are required.
+type Options struct {
+	Model  model.Client
+	Gate   Gate
+	Exec   *tool.Executor
+	Log    Log
+	System string
+	Tools  []model.ToolSpec
+	Limits Limits
+	Retry  Retry
+	// OnText, if not nil, hears each piece of the model's text as it arrives.
+	OnText func(string)
+	// WorkDir is the working directory of the first call.
+	WorkDir string
+	// History is what was said before; the loop appends to its own copy.
+	History []*model.Message
+	// Turn is the number of turns before this run.
+	Turn int
+	// Sleep waits; nil means by the clock.
+	Sleep func(ctx context.Context, d time.Duration) error
+	// Now tells the time; nil means the clock.
+	Now func() time.Time
+}
+
+// Result is the end of a run.
+type Result struct {
+	Reason Reason
+	// Detail says more for a person; it is empty for ReasonCompleted.
+	Detail string
+	// Text is the model's last complete reply.
+	Text  string
+	Turns int
+	// Usage is the sum over the run; members that were never reported are nil.
+	Usage model.Usage
+}
+
+// Loop runs prompts in one session, one at a time.
+type Loop struct {
+	o        Options
+	messages []*model.Message
+	workDir  string
+	turn     int
+	tokens   int64
+	usage    model.Usage
+	lastText string
+	runTurns int
+	refusals refusals
+}
+
+// New returns a loop; it panics if a required option is missing.
+func New(o Options) *Loop {
+	if o.Model == nil || o.Gate == nil || o.Exec == nil || o.Log == nil {
+		panic("agent: Model, Gate, Exec and Log are required")
+	}
+	if o.Retry.Attempts == 0 {
+		o.Retry.Attempts = 5
+	}
+	if o.Retry.Base == 0 {
+		o.Retry.Base = time.Second
+	}
+	if o.Retry.Cap == 0 {
+		o.Retry.Cap = time.Minute
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Loop{o: o, messages: append([]*model.Message(nil), o.History...), workDir: o.WorkDir, turn: o.Turn}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}
+
+// end is how a turn says that the run is over; it never leaves the package.
+type end struct {
+	reason Reason
+	detail string
+}
+
+// Run records the prompt and works until the model has answered it, or until
+// something ends the run. It doesn't record the session's end: the run's owner
+// does, with what Run returns.
+func (l *Loop) Run(ctx context.Context, prompt string) Result {
+	if l.o.Limits.Time > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, l.o.Limits.Time, &Interrupted{ReasonMaxTime})
+		defer cancel()
+	}
+	l.runTurns, l.tokens, l.usage, l.lastText, l.refusals = 0, 0, model.Usage{}, "", refusals{}
+	e := l.say(event.ActorUser, event.TrustOperator, prompt)
+	cut := 0
+	for e == nil {
+		e = l.turnOnce(ctx, &cut)
+	}
+	return Result{Reason: e.reason, Detail: e.detail, Text: l.lastText, Turns: l.runTurns, Usage: l.usage}
+}
+
+// say records a user message and adds it to the history.
+func (l *Loop) say(actor event.Actor, trust event.Trust, text string) *end {
+	text = tool.Clean(text)
+	if _, err := l.o.Log.AppendDurable(event.Draft{Actor: actor, Trust: trust, Payload: &event.UserMessage{Text: text}}); err != nil {
+		return recordFailed(err)
+	}
+	l.messages = append(l.messages, &model.Message{Role: event.RoleUser, Parts: []model.Part{event.TextPart(text)}})
+	return nil
+}
+
+// turnOnce does one turn; nil means that the run goes on.
+func (l *Loop) turnOnce(ctx context.Context, cut *int) *end {
+	if e := l.limited(ctx); e != nil {
+		return e
+	}
+	l.turn++
+	l.runTurns++
+	if _, err := l.o.Log.Append(system(&event.TurnStarted{Turn: l.turn})); err != nil {
+		return recordFailed(err)
+	}
+	resp, e := l.ask(ctx)
+	if e == nil {
+		e = l.answer(ctx, resp, cut)
+	}
+	if _, err := l.o.Log.Append(system(&event.TurnEnded{Turn: l.turn})); err != nil && e == nil {
+		e = recordFailed(err)
+	}
+	if err := l.o.Log.Sign(); err != nil && e == nil {
+		e = recordFailed(err)
+	}
+	return e
+}
+
+// answer acts on a recorded reply.
+func (l *Loop) answer(ctx context.Context, resp *model.Response, cut *int) *end {
+	calls := resp.Message.ToolCalls()
+	if resp.Finish == model.FinishLength {
+		if *cut++; *cut >= maxCutReplies {
+			return &end{ReasonError, fmt.Sprintf("%d replies in a row were cut by the model's output limit", *cut)}
+		}
+		return l.say(event.ActorSystem, event.TrustHarness, "[abhed] Your last reply was cut off at the output limit; no tool call in it was run. Continue, in smaller steps.")
+	}
+	*cut = 0
+	if len(calls) == 0 {
+		l.lastText = resp.Message.Text()
+		return &end{reason: ReasonCompleted}
+	}
+	return l.runCalls(ctx, calls)
+}
+
+// limited reports the limit that forbids another turn, or the end of ctx.
+func (l *Loop) limited(ctx context.Context) *end {
+	if ctx.Err() != nil {
+		return interrupted(ctx)
+	}
+	lim := l.o.Limits
+	switch {
+	case lim.Turns > 0 && l.runTurns >= lim.Turns:
+		return &end{ReasonMaxTurns, fmt.Sprintf("the limit of %d turns is used up", lim.Turns)}
+	case lim.Tokens > 0 && l.tokens >= lim.Tokens:
+		return &end{ReasonMaxTokens, fmt.Sprintf("%d tokens used, the limit is %d", l.tokens, lim.Tokens)}
+	}
+	return nil
+}
+
+func interrupted(ctx context.Context) *end {
+	var i *Interrupted
+	if errors.As(context.Cause(ctx), &i) {
+		return &end{i.Reason, ""}
+	}
+	return &end{ReasonUserInterrupt, ""}
+}
+
+func recordFailed(err error) *end {
+	return &end{ReasonError, "the record can't be written, so nothing more may be done: " + err.Error()}
+}
+
+func system(p event.Payload) event.Draft {
+	return event.Draft{Actor: event.ActorSystem, Trust: event.TrustHarness, Payload: p}
+}
