@@ -49,7 +49,7 @@ type SessionResumed struct {
 	Interrupted []string `json:"interrupted,omitempty"`
 	// UnsignedTail counts the chained events after the last signed head.
 	UnsignedTail     int64    `json:"unsigned_tail"`
-	AcceptedUnsigned bool     `json:"accepted_unsigned,omitempty"`
+	AcceptedUnsigned bool     `json:"accepted_unsigned,omitzero"`
 	AcceptedBroken   string   `json:"accepted_broken,omitempty"`
 	Skipped          []string `json:"skipped,omitempty"`
 }
@@ -59,7 +59,7 @@ type SessionEnded struct {
 	Reason string `json:"reason"`
 	Detail string `json:"detail,omitempty"`
 	Turns  int    `json:"turns"`
-	Usage  *Usage `json:"usage,omitempty"`
+	Usage  *Usage `json:"usage,omitzero"`
 }
 
 // RulesSet stores a rule set once, so that decisions that name its hash can be
@@ -71,21 +71,29 @@ type RulesSet struct {
 
 // UserMessage is what a person said.
 type UserMessage struct {
-	Text string `json:"text"`
+	// AgentID names the sub-agent that was given the text; "" is the main agent.
+	AgentID string `json:"agent_id,omitempty"`
+	Text    string `json:"text"`
 }
 
 // TurnStarted opens turn N, counted from 1 over the session.
 type TurnStarted struct {
-	Turn int `json:"turn"`
+	// AgentID names the sub-agent that the event belongs to; "" is the main agent.
+	AgentID string `json:"agent_id,omitempty"`
+	Turn    int    `json:"turn"`
 }
 
 // TurnEnded closes a turn.
 type TurnEnded struct {
-	Turn int `json:"turn"`
+	// AgentID names the sub-agent that the event belongs to; "" is the main agent.
+	AgentID string `json:"agent_id,omitempty"`
+	Turn    int    `json:"turn"`
 }
 
 // ModelRequested says that a model call was sent.
 type ModelRequested struct {
+	// AgentID names the sub-agent that the event belongs to; "" is the main agent.
+	AgentID  string `json:"agent_id,omitempty"`
 	Turn     int    `json:"turn"`
 	Attempt  int    `json:"attempt"`
 	Model    string `json:"model"`
@@ -94,12 +102,14 @@ type ModelRequested struct {
 
 // ModelResponded holds a whole reply.
 type ModelResponded struct {
+	// AgentID names the sub-agent that the event belongs to; "" is the main agent.
+	AgentID   string  `json:"agent_id,omitempty"`
 	Turn      int     `json:"turn"`
 	Attempt   int     `json:"attempt"`
 	Message   Message `json:"message"`
 	Finish    string  `json:"finish"`
 	Model     string  `json:"model,omitempty"`
-	Usage     *Usage  `json:"usage,omitempty"`
+	Usage     *Usage  `json:"usage,omitzero"`
 	Note      string  `json:"note,omitempty"`
 	LatencyMS int64   `json:"latency_ms"`
 }
@@ -107,14 +117,16 @@ type ModelResponded struct {
 // ModelFailed is an attempt that brought no reply. RetryMS is the wait before the
 // next attempt; Final means that there is none.
 type ModelFailed struct {
+	// AgentID names the sub-agent that the event belongs to; "" is the main agent.
+	AgentID string `json:"agent_id,omitempty"`
 	Turn    int    `json:"turn"`
 	Attempt int    `json:"attempt"`
 	Kind    string `json:"kind"`
-	Status  int    `json:"status,omitempty"`
+	Status  int    `json:"status,omitzero"`
 	Detail  string `json:"detail"`
 	Partial string `json:"partial,omitempty"`
-	RetryMS int64  `json:"retry_ms,omitempty"`
-	Final   bool   `json:"final,omitempty"`
+	RetryMS int64  `json:"retry_ms,omitzero"`
+	Final   bool   `json:"final,omitzero"`
 }
 
 // Asked is one party's part in a decision: an extension in one round, or a
@@ -127,7 +139,7 @@ type Asked struct {
 	// Step is where it was asked: "tool_call", "permission_request", "tool.before",
 	// "tool.permission.request".
 	Step  string `json:"step"`
-	Round int    `json:"round,omitempty"`
+	Round int    `json:"round,omitzero"`
 	// Answer is "none", "ask", "deny", "rewrite", "failed" or "not_asked", and
 	// "return", "stop" for backends; several are joined by "+".
 	Answer string `json:"answer"`
@@ -157,9 +169,9 @@ type Decision struct {
 	// ArgsText is what the model wrote when that is no valid JSON object;
 	// otherwise Original and Final hold canonical JSON.
 	ArgsText     string `json:"args_text,omitempty"`
-	Original     Raw    `json:"original,omitempty"`
+	Original     Raw    `json:"original,omitzero"`
 	OriginalHash string `json:"original_hash,omitempty"`
-	Final        Raw    `json:"final,omitempty"`
+	Final        Raw    `json:"final,omitzero"`
 	FinalHash    string `json:"final_hash,omitempty"`
 	// Outcome is "run", "deny", "supplied", "stopped" or "cancelled".
 	Outcome string `json:"outcome"`
@@ -177,15 +189,15 @@ type Decision struct {
 	// RulesHash names the rule set; RulesOriginal, RulesFinal and RulesPermit are
 	// the results of evaluating it, with step, rule, file and line.
 	RulesHash     string   `json:"rules_hash,omitempty"`
-	RulesOriginal Raw      `json:"rules_original,omitempty"`
-	RulesFinal    Raw      `json:"rules_final,omitempty"`
-	RulesPermit   Raw      `json:"rules_permit,omitempty"`
+	RulesOriginal Raw      `json:"rules_original,omitzero"`
+	RulesFinal    Raw      `json:"rules_final,omitzero"`
+	RulesPermit   Raw      `json:"rules_permit,omitzero"`
 	WorkDir       string   `json:"workdir,omitempty"`
 	Roots         []string `json:"roots,omitempty"`
 	Mode          string   `json:"mode,omitempty"`
 	SubjectKind   string   `json:"subject_kind,omitempty"`
 	Subject       string   `json:"subject,omitempty"`
-	Mutates       bool     `json:"mutates,omitempty"`
+	Mutates       bool     `json:"mutates,omitzero"`
 	Approvals     []string `json:"approvals,omitempty"`
 	// Messages are user-facing texts of backends, in order.
 	Messages []string `json:"messages,omitempty"`
@@ -204,23 +216,27 @@ type Approval struct {
 
 // ToolStarted says that a permit was redeemed and the tool begins.
 type ToolStarted struct {
-	Turn   int    `json:"turn"`
-	CallID string `json:"call_id"`
-	Tool   string `json:"tool"`
-	Hash   string `json:"hash"`
+	// AgentID names the sub-agent that the event belongs to; "" is the main agent.
+	AgentID string `json:"agent_id,omitempty"`
+	Turn    int    `json:"turn"`
+	CallID  string `json:"call_id"`
+	Tool    string `json:"tool"`
+	Hash    string `json:"hash"`
 }
 
 // ToolEnded gives a call's outcome; every call of the model has exactly one.
 type ToolEnded struct {
-	Turn   int    `json:"turn"`
-	CallID string `json:"call_id"`
-	Tool   string `json:"tool"`
+	// AgentID names the sub-agent that the event belongs to; "" is the main agent.
+	AgentID string `json:"agent_id,omitempty"`
+	Turn    int    `json:"turn"`
+	CallID  string `json:"call_id"`
+	Tool    string `json:"tool"`
 	// Outcome is "ok", "error", "denied", "cancelled", "timeout", "supplied",
 	// "stopped" or "interrupted".
 	Outcome string `json:"outcome"`
 	// Content is what the model reads.
 	Content string `json:"content"`
-	IsError bool   `json:"is_error,omitempty"`
+	IsError bool   `json:"is_error,omitzero"`
 	// RewrittenBy lists the extensions and backends that changed the result;
 	// OriginalHash is the SHA-256 of the text before them.
 	RewrittenBy  []string `json:"rewritten_by,omitempty"`
@@ -243,7 +259,7 @@ type ExtensionChanged struct {
 	// OnFailure is what the death means from now on: skip, ask or block.
 	OnFailure string   `json:"on_failure,omitempty"`
 	Stderr    string   `json:"stderr,omitempty"`
-	Pid       int      `json:"pid,omitempty"`
+	Pid       int      `json:"pid,omitzero"`
 	Hash      string   `json:"hash,omitempty"`
 	Tools     []string `json:"tools,omitempty"`
 }

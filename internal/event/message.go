@@ -19,10 +19,10 @@ type Message struct {
 
 // Part is one part of a message: exactly one of its members is set.
 type Part struct {
-	Text       *string     `json:"text,omitempty"`
-	Reasoning  *string     `json:"reasoning,omitempty"`
-	ToolCall   *ToolCall   `json:"tool_call,omitempty"`
-	ToolResult *ToolResult `json:"tool_result,omitempty"`
+	Text       *string     `json:"text,omitzero"`
+	Reasoning  *string     `json:"reasoning,omitzero"`
+	ToolCall   *ToolCall   `json:"tool_call,omitzero"`
+	ToolResult *ToolResult `json:"tool_result,omitzero"`
 }
 
 // ToolCall is a call as the model wrote it. Args is the text that the model
@@ -38,7 +38,7 @@ type ToolResult struct {
 	CallID  string `json:"call_id"`
 	Name    string `json:"name"`
 	Content string `json:"content"`
-	IsError bool   `json:"is_error,omitempty"`
+	IsError bool   `json:"is_error,omitzero"`
 }
 
 // TextPart returns a part that holds text.
@@ -69,8 +69,8 @@ func (m *Message) ToolCalls() []*ToolCall {
 // Usage counts the tokens of one model reply. A nil pointer is unknown, which is
 // not zero.
 type Usage struct {
-	Input      *int64 `json:"input,omitempty"`
-	Output     *int64 `json:"output,omitempty"`
-	CacheRead  *int64 `json:"cache_read,omitempty"`
-	CacheWrite *int64 `json:"cache_write,omitempty"`
+	Input      *int64 `json:"input,omitzero"`
+	Output     *int64 `json:"output,omitzero"`
+	CacheRead  *int64 `json:"cache_read,omitzero"`
+	CacheWrite *int64 `json:"cache_write,omitzero"`
 }

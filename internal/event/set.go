@@ -1,28 +1,120 @@
 package event
 
-// The methods below close the set of payloads.
+// kind is one row of the closed set: a type and how its payload is made.
+type kind struct {
+	typ  Type
+	make func() Payload
+}
 
-func (*SessionStarted) Type() Type   { return TypeSessionStarted }
-func (*SessionResumed) Type() Type   { return TypeSessionResumed }
-func (*SessionEnded) Type() Type     { return TypeSessionEnded }
-func (*RulesSet) Type() Type         { return TypeRulesSet }
-func (*UserMessage) Type() Type      { return TypeUserMessage }
-func (*TurnStarted) Type() Type      { return TypeTurnStarted }
-func (*TurnEnded) Type() Type        { return TypeTurnEnded }
-func (*ModelRequested) Type() Type   { return TypeModelRequested }
-func (*ModelResponded) Type() Type   { return TypeModelResponded }
-func (*ModelFailed) Type() Type      { return TypeModelFailed }
-func (*Decision) Type() Type         { return TypeDecision }
-func (*Approval) Type() Type         { return TypeApproval }
-func (*ToolStarted) Type() Type      { return TypeToolStarted }
-func (*ToolEnded) Type() Type        { return TypeToolEnded }
+// kinds is the closed set, in the order in which a reader meets the types. A
+// new payload is a row here, a Type constant, and the two methods below.
+var kinds = []kind{
+	{TypeSessionStarted, func() Payload { return new(SessionStarted) }},
+	{TypeSessionResumed, func() Payload { return new(SessionResumed) }},
+	{TypeSessionEnded, func() Payload { return new(SessionEnded) }},
+	{TypeRulesSet, func() Payload { return new(RulesSet) }},
+	{TypeUserMessage, func() Payload { return new(UserMessage) }},
+	{TypeTurnStarted, func() Payload { return new(TurnStarted) }},
+	{TypeTurnEnded, func() Payload { return new(TurnEnded) }},
+	{TypeModelRequested, func() Payload { return new(ModelRequested) }},
+	{TypeModelResponded, func() Payload { return new(ModelResponded) }},
+	{TypeModelFailed, func() Payload { return new(ModelFailed) }},
+	{TypeDecision, func() Payload { return new(Decision) }},
+	{TypeApproval, func() Payload { return new(Approval) }},
+	{TypeToolStarted, func() Payload { return new(ToolStarted) }},
+	{TypeToolEnded, func() Payload { return new(ToolEnded) }},
+	{TypeExtensionChanged, func() Payload { return new(ExtensionChanged) }},
+	{TypeExtensionLogged, func() Payload { return new(ExtensionLogged) }},
+	{TypeBackendFailed, func() Payload { return new(BackendFailed) }},
+	{TypeNotice, func() Payload { return new(Notice) }},
+	{TypeRecordRepaired, func() Payload { return new(RecordRepaired) }},
+	{TypeHeadSigned, func() Payload { return new(HeadSigned) }},
+}
+
+// Types returns the closed set of event types, in a fixed order. The slice is
+// the caller's.
+func Types() []Type {
+	types := make([]Type, len(kinds))
+	for i, k := range kinds {
+		types[i] = k.typ
+	}
+	return types
+}
+
+// New returns an empty payload of type t, or nil if t isn't in the closed set.
+func New(t Type) Payload {
+	for _, k := range kinds {
+		if k.typ == t {
+			return k.make()
+		}
+	}
+	return nil
+}
+
+// Type returns TypeSessionStarted.
+func (*SessionStarted) Type() Type { return TypeSessionStarted }
+
+// Type returns TypeSessionResumed.
+func (*SessionResumed) Type() Type { return TypeSessionResumed }
+
+// Type returns TypeSessionEnded.
+func (*SessionEnded) Type() Type { return TypeSessionEnded }
+
+// Type returns TypeRulesSet.
+func (*RulesSet) Type() Type { return TypeRulesSet }
+
+// Type returns TypeUserMessage.
+func (*UserMessage) Type() Type { return TypeUserMessage }
+
+// Type returns TypeTurnStarted.
+func (*TurnStarted) Type() Type { return TypeTurnStarted }
+
+// Type returns TypeTurnEnded.
+func (*TurnEnded) Type() Type { return TypeTurnEnded }
+
+// Type returns TypeModelRequested.
+func (*ModelRequested) Type() Type { return TypeModelRequested }
+
+// Type returns TypeModelResponded.
+func (*ModelResponded) Type() Type { return TypeModelResponded }
+
+// Type returns TypeModelFailed.
+func (*ModelFailed) Type() Type { return TypeModelFailed }
+
+// Type returns TypeDecision.
+func (*Decision) Type() Type { return TypeDecision }
+
+// Type returns TypeApproval.
+func (*Approval) Type() Type { return TypeApproval }
+
+// Type returns TypeToolStarted.
+func (*ToolStarted) Type() Type { return TypeToolStarted }
+
+// Type returns TypeToolEnded.
+func (*ToolEnded) Type() Type { return TypeToolEnded }
+
+// Type returns TypeExtensionChanged.
 func (*ExtensionChanged) Type() Type { return TypeExtensionChanged }
-func (*ExtensionLogged) Type() Type  { return TypeExtensionLogged }
-func (*BackendFailed) Type() Type    { return TypeBackendFailed }
-func (*Notice) Type() Type           { return TypeNotice }
-func (*RecordRepaired) Type() Type   { return TypeRecordRepaired }
-func (*HeadSigned) Type() Type       { return TypeHeadSigned }
-func (u *Unknown) Type() Type        { return u.Kind }
+
+// Type returns TypeExtensionLogged.
+func (*ExtensionLogged) Type() Type { return TypeExtensionLogged }
+
+// Type returns TypeBackendFailed.
+func (*BackendFailed) Type() Type { return TypeBackendFailed }
+
+// Type returns TypeNotice.
+func (*Notice) Type() Type { return TypeNotice }
+
+// Type returns TypeRecordRepaired.
+func (*RecordRepaired) Type() Type { return TypeRecordRepaired }
+
+// Type returns TypeHeadSigned.
+func (*HeadSigned) Type() Type { return TypeHeadSigned }
+
+// Type returns the type that the record names.
+func (u *Unknown) Type() Type { return u.Kind }
+
+// The methods below close the set of payloads.
 
 func (*SessionStarted) payload()   {}
 func (*SessionResumed) payload()   {}

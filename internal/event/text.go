@@ -1,0 +1,293 @@
+package event
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/abhed/abhed/internal/strictjson"
+)
+
+// text appends a string of a payload, or the reference to it if it is too long
+// for the line.
+func (c *Encoder) text(b []byte, s string) ([]byte, error) {
+	if c.Check != nil && !c.Check(s) {
+		return b, unclean("it holds text that may not be recorded")
+	}
+	if c.BlobOver > 0 && len(s) > c.BlobOver {
+		if !utf8.ValidString(s) {
+			return b, unclean("it isn't valid UTF-8")
+		}
+		c.blobs = append(c.blobs, s)
+		return appendBlobRef(b, s), nil
+	}
+	b, ok := appendValid(b, s)
+	if !ok {
+		return b, unclean("it isn't valid UTF-8")
+	}
+	return b, nil
+}
+
+// raw appends a Raw value in canonical form; no value at all is null.
+func (c *Encoder) raw(b []byte, r Raw) ([]byte, error) {
+	if len(r) == 0 {
+		return append(b, "null"...), nil
+	}
+	r, err := canonical(r)
+	if err != nil {
+		return b, unclean(err.Error())
+	}
+	if c.Check != nil && !c.Check(string(r)) {
+		return b, unclean("it holds text that may not be recorded")
+	}
+	long := c.BlobOver > 0 && len(r) > c.BlobOver
+	if long || bytes.Contains(r, []byte(`$blob"`)) {
+		if r, err = c.takeBlobs(r); err != nil {
+			return b, err
+		}
+	}
+	return append(b, r...), nil
+}
+
+// canonical returns r in canonical form, r itself if it is.
+func canonical(r Raw) (Raw, error) {
+	if isCanonical(r) {
+		return r, nil
+	}
+	if err := strictjson.Check(r, strictjson.Options{MaxBytes: MaxRaw}); err != nil {
+		return nil, err
+	}
+	r = bytes.Clone(r)
+	err := r.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
+	return r, err
+}
+
+func appendBlobRef(b []byte, s string) []byte {
+	sum := sha256.Sum256([]byte(s))
+	b = append(b, `{"$blob":{"sha256":"`...)
+	b = hex.AppendEncode(b, sum[:])
+	b = append(b, `","size":`...)
+	b = strconv.AppendInt(b, int64(len(s)), 10)
+	return append(b, "}}"...)
+}
+
+// appendString appends s, which is valid UTF-8, as a canonical JSON string.
+func appendString(b []byte, s string) []byte {
+	b, _ = appendValid(b, s)
+	return b
+}
+
+// appendValid appends s as a canonical JSON string (RFC 8785 §3.2.2.2): only
+// what must be escaped is. It reports whether s is valid UTF-8; if not, what it
+// appended is of no use.
+func appendValid(b []byte, s string) ([]byte, bool) {
+	const hexDigits = "0123456789abcdef"
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && n == 1 {
+				return b, false
+			}
+			i += n
+			continue
+		}
+		if c >= ' ' && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		b = append(b, s[start:i]...)
+		if short := shortEscape(c); short != 0 {
+			b = append(b, '\\', short)
+		} else {
+			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		}
+		i++
+		start = i
+	}
+	b = append(b, s[start:]...)
+	return append(b, '"'), true
+}
+
+// shortEscape returns the letter that follows the backslash, or 0.
+func shortEscape(c byte) byte {
+	switch c {
+	case '"', '\\':
+		return c
+	case '\b':
+		return 'b'
+	case '\t':
+		return 't'
+	case '\n':
+		return 'n'
+	case '\f':
+		return 'f'
+	case '\r':
+		return 'r'
+	}
+	return 0
+}
+
+// maxQuick is the nesting up to which isCanonical looks.
+const maxQuick = 64
+
+// isCanonical reports whether r is canonical JSON beyond doubt. It may say no
+// to a canonical value (deep nesting, names that need care), never yes to
+// another: it spares the common case a second parse.
+func isCanonical(r []byte) bool { return canonicalValue(r, 0, 0) == len(r) && len(r) > 0 }
+
+// canonicalValue returns the offset behind the value at r[i], or -1.
+func canonicalValue(r []byte, i, depth int) int {
+	if i >= len(r) || depth > maxQuick {
+		return -1
+	}
+	switch c := r[i]; {
+	case c == '{' || c == '[':
+		return canonicalItems(r, i, depth)
+	case c == '"':
+		return canonicalString(r, i)
+	case c == '-' || c >= '0' && c <= '9':
+		return number(r, i)
+	}
+	for _, lit := range []string{"true", "false", "null"} {
+		if len(r)-i >= len(lit) && string(r[i:i+len(lit)]) == lit {
+			return i + len(lit)
+		}
+	}
+	return -1
+}
+
+// canonicalItems follows an object or a list from its opening bracket.
+func canonicalItems(r []byte, i, depth int) int {
+	object, end := r[i] == '{', r[i]+2
+	if i++; i < len(r) && r[i] == end {
+		return i + 1
+	}
+	var last []byte
+	for first := true; ; first = false {
+		if object {
+			name := plainName(r, i)
+			if name == nil || !first && bytes.Compare(last, name) >= 0 {
+				return -1
+			}
+			last = name
+			if i += len(name) + len(`""`); i >= len(r) || r[i] != ':' {
+				return -1
+			}
+			i++
+		}
+		i = canonicalValue(r, i, depth+1)
+		if i < 0 || i >= len(r) || r[i] != ',' && r[i] != end {
+			return -1
+		}
+		if i++; r[i-1] == end {
+			return i
+		}
+	}
+}
+
+// plainName returns the member name at r[i] if it consists of ASCII characters
+// that need no escape, so that comparing bytes is comparing UTF-16 units.
+func plainName(r []byte, i int) []byte {
+	if i >= len(r) || r[i] != '"' {
+		return nil
+	}
+	for j := i + 1; j < len(r); j++ {
+		switch c := r[j]; {
+		case c == '"':
+			return r[i+1 : j]
+		case c < ' ' || c == '\\' || c >= utf8.RuneSelf:
+			return nil
+		}
+	}
+	return nil
+}
+
+func canonicalString(r []byte, i int) int {
+	for i++; i < len(r); {
+		switch c := r[i]; {
+		case c == '"':
+			return i + 1
+		case c < ' ':
+			return -1
+		case c == '\\':
+			n := escape(r[i:])
+			if n == 0 {
+				return -1
+			}
+			i += n
+		case c >= utf8.RuneSelf:
+			u, n := utf8.DecodeRune(r[i:])
+			if u == utf8.RuneError && n == 1 {
+				return -1
+			}
+			i += n
+		default:
+			i++
+		}
+	}
+	return -1
+}
+
+// escape returns the length of the escape sequence at the start of r if it is
+// the canonical one, or 0.
+func escape(r []byte) int {
+	if len(r) < 2 {
+		return 0
+	}
+	switch r[1] {
+	case '"', '\\', 'b', 't', 'n', 'f', 'r':
+		return 2
+	case 'u':
+		if len(r) < 6 || r[2] != '0' || r[3] != '0' || r[4] != '0' && r[4] != '1' {
+			return 0
+		}
+		low := bytes.IndexByte([]byte("0123456789abcdef"), r[5])
+		if low < 0 || shortEscape((r[4]-'0')<<4|byte(low)) != 0 {
+			return 0
+		}
+		return 6
+	}
+	return 0
+}
+
+// number returns the offset behind the number literal at r[i], or -1; literals
+// stay as written.
+func number(r []byte, i int) int {
+	digits := func() bool {
+		start := i
+		for i < len(r) && r[i] >= '0' && r[i] <= '9' {
+			i++
+		}
+		return i > start
+	}
+	if r[i] == '-' {
+		i++
+	}
+	if i < len(r) && r[i] == '0' {
+		i++
+	} else if !digits() {
+		return -1
+	}
+	if i < len(r) && r[i] == '.' {
+		if i++; !digits() {
+			return -1
+		}
+	}
+	if i < len(r) && (r[i] == 'e' || r[i] == 'E') {
+		i++
+		if i < len(r) && (r[i] == '+' || r[i] == '-') {
+			i++
+		}
+		if !digits() {
+			return -1
+		}
+	}
+	return i
+}
