@@ -93,6 +93,8 @@ type ErrorKind string
 const (
 	// ErrConnect: the endpoint could not be reached.
 	ErrConnect ErrorKind = "connect"
+	// ErrTLS: the endpoint's certificate was not accepted.
+	ErrTLS ErrorKind = "tls"
 	// ErrAuth: the endpoint refused the credentials (401, 403).
 	ErrAuth ErrorKind = "auth"
 	// ErrRequest: the endpoint refused the request (other 4xx).

@@ -1,0 +1,236 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/abhed/abhed/internal/model"
+	"github.com/abhed/abhed/internal/model/modeltest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const testKey = "sk-test-0123456789"
+
+func newClient(t testing.TB, url string, change func(*Config)) *Client {
+	t.Helper()
+	cfg := Config{BaseURL: url, Model: "m1", APIKey: testKey, APIKeyEnv: "TEST_KEY", Name: "test", StallTimeout: 5 * time.Second}
+	if change != nil {
+		change(&cfg)
+	}
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func user(s string) *model.Message {
+	return &model.Message{Role: "user", Parts: []model.Part{{Text: &s}}}
+}
+
+func results(calls []*model.ToolCall) *model.Message {
+	m := &model.Message{Role: "tool"}
+	for _, c := range calls {
+		m.Parts = append(m.Parts, model.Part{ToolResult: &model.ToolResult{CallID: c.ID, Name: c.Name, Content: "result of " + c.ID}})
+	}
+	return m
+}
+
+func request(ms ...*model.Message) *model.Request {
+	return &model.Request{System: "be brief", Messages: ms, Tools: []model.ToolSpec{
+		{Name: "read", Description: "reads", Schema: []byte(`{"type":"object","properties":{"path":{"type":"string"}}}`)}, {Name: "list"}}}
+}
+
+// collect gathers the deltas.
+type collect struct{ text, reasoning strings.Builder }
+
+func (c *collect) add(d model.Delta) {
+	c.text.WriteString(d.Text)
+	c.reasoning.WriteString(d.Reasoning)
+}
+
+func reasoning(m *model.Message) string { return joinReasoning(m) }
+
+func calls(m *model.Message) []modeltest.Call {
+	var out []modeltest.Call
+	for _, c := range m.ToolCalls() {
+		out = append(out, modeltest.Call{ID: c.ID, Name: c.Name, Args: c.Args})
+	}
+	return out
+}
+
+var (
+	richText  = "Größe 北 😀 – ok\n\"quoted\" \\ end"
+	richTurn  = modeltest.Turn{Text: richText, Reasoning: "think 思考", Calls: richCalls, Usage: &modeltest.Usage{Prompt: 1000, Cached: 800, Completion: 10}}
+	richCalls = []modeltest.Call{{ID: "a", Name: "read", Args: `{"path":"ä/北.txt"}`}, {ID: "b", Name: "list", Args: `{}`}, {ID: "c", Name: "read", Args: `{"path":"x","n":[1,{"y":null}]}`}}
+)
+
+// TestTolerance plays one rich turn through everything that a server may do to it
+// without changing what it means.
+func TestTolerance(t *testing.T) {
+	type faults = []modeltest.Fault
+	cases := []struct {
+		name    string
+		faults  faults
+		noUsage bool
+		note    string
+	}{
+		{"plain", nil, false, ""},
+		{"bytes one by one", faults{modeltest.SplitEvery(1)}, false, ""},
+		{"crlf", faults{modeltest.LineEnd("\r\n"), modeltest.SplitEvery(7)}, false, ""},
+		{"cr", faults{modeltest.LineEnd("\r")}, false, ""},
+		{"no space", faults{modeltest.NoSpace()}, false, ""},
+		{"comments", faults{modeltest.Comments()}, false, ""},
+		{"missing index", faults{modeltest.MissingIndex()}, false, ""},
+		{"missing index, whole calls", faults{modeltest.MissingIndex(), modeltest.WholeCalls()}, false, ""},
+		{"zero index, interleaved", faults{modeltest.ZeroIndex()}, false, ""},
+		{"zero index, whole calls", faults{modeltest.WholeCallsAtZero()}, false, ""},
+		{"arguments as an object", faults{modeltest.ArgsObject()}, false, ""},
+		{"two final frames", faults{modeltest.TwoFinals()}, false, "taken once"},
+		{"no finish", faults{modeltest.NoFinish()}, false, "no finish reason"},
+		{"no done", faults{modeltest.NoDone()}, false, ""},
+		{"no usage", faults{modeltest.NoUsage()}, true, ""},
+		{"early usage", faults{modeltest.EarlyUsage()}, false, ""},
+		{"empty choices", faults{modeltest.EmptyChoices()}, false, ""},
+		{"nulls", faults{modeltest.Nulls()}, false, ""},
+		{"gzip", faults{modeltest.Gzip()}, false, ""},
+		{"json body", faults{modeltest.JSONBody()}, false, "one JSON body"},
+		{"json body packed", faults{modeltest.JSONBody(), modeltest.Gzip()}, false, "one JSON body"},
+		{"json body with arguments as objects", faults{modeltest.JSONBody(), modeltest.ArgsObject()}, false, "one JSON body"},
+		{"reasoning", faults{modeltest.ReasoningField("reasoning")}, false, ""},
+		{"finish says stop", nil, false, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			turn := richTurn
+			turn.Faults = c.faults
+			if c.name == "finish says stop" {
+				turn.Finish = "stop"
+			}
+			s := modeltest.New(t, turn)
+			var got collect
+			resp, err := newClient(t, s.URL, nil).Stream(t.Context(), request(user("go")), got.add)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(richCalls, calls(resp.Message)); d != "" {
+				t.Errorf("calls: %s", d)
+			}
+			if resp.Message.Text() != richText || got.text.String() != richText {
+				t.Errorf("text %q, streamed %q", resp.Message.Text(), got.text.String())
+			}
+			if reasoning(resp.Message) != richTurn.Reasoning || got.reasoning.String() != richTurn.Reasoning {
+				t.Errorf("reasoning %q, streamed %q", reasoning(resp.Message), got.reasoning.String())
+			}
+			if resp.Finish != model.FinishToolCalls || resp.Model != "scripted-1" {
+				t.Errorf("finish %q, model %q", resp.Finish, resp.Model)
+			}
+			if (c.note == "") != (resp.Note == "") || !strings.Contains(resp.Note, c.note) {
+				t.Errorf("note %q, want %q", resp.Note, c.note)
+			}
+			checkUsage(t, resp.Usage, c.noUsage)
+		})
+	}
+}
+
+func checkUsage(t *testing.T, u *model.Usage, none bool) {
+	t.Helper()
+	if none || u == nil {
+		if !none || u != nil {
+			t.Errorf("usage %v", u)
+		}
+		return
+	}
+	in, out, cached := int64(200), int64(10), int64(800)
+	if d := cmp.Diff(&model.Usage{Input: &in, Output: &out, CacheRead: &cached}, u); d != "" {
+		t.Errorf("usage: %s", d)
+	}
+}
+
+func TestSession(t *testing.T) {
+	s := modeltest.NewWith(t, modeltest.Options{APIKey: testKey, NeedReasoning: true, Turns: []modeltest.Turn{
+		{Reasoning: "first", Calls: richCalls},
+		{Text: "half", Reasoning: "second", Calls: []modeltest.Call{{ID: "d", Name: "no such\ntool", Args: `{"broken`}}, Expect: "result of c"},
+		{Text: "done", Expect: "result of d"},
+		{Text: "again", Expect: "more"},
+	}})
+	c := newClient(t, s.URL, nil)
+	history := []*model.Message{user("go")}
+	for range 3 {
+		resp, err := c.Stream(t.Context(), request(history...), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		history = append(history, resp.Message)
+		if calls := resp.Message.ToolCalls(); len(calls) > 0 {
+			history = append(history, results(calls))
+		}
+	}
+	if _, err := c.Stream(t.Context(), request(append(history, user("more"))...), nil); err != nil {
+		t.Fatal(err)
+	}
+	last := s.Requests()[3]
+	if n := len(last.Messages); n != 10 {
+		t.Errorf("%d messages in the last request, want 10", n)
+	}
+	var params []string
+	for name := range last.Params {
+		params = append(params, name)
+	}
+	if len(params) != 2 || len(last.Tools) != 2 {
+		t.Errorf("other members %v, %d tools; want only stream and stream_options, 2 tools", params, len(last.Tools))
+	}
+	if c.enc.encoded != 7 {
+		t.Errorf("%d messages encoded, want each of the 7 once", c.enc.encoded)
+	}
+}
+
+// TestDeltasAreNotHeldBack fails by the stall limit if a delta waits for more
+// bytes: the server writes a frame only when the one before has been seen.
+func TestDeltasAreNotHeldBack(t *testing.T) {
+	for name, faults := range map[string][]modeltest.Fault{"plain": nil, "gzip": {modeltest.Gzip()}, "cr": {modeltest.LineEnd("\r")}} {
+		t.Run(name, func(t *testing.T) {
+			seen := make(chan string, 1)
+			turn := modeltest.Turn{Text: "abcdefghi", Faults: faults, Before: func(i int) {
+				if i >= 2 && i <= 4 { // frame 0 has no text
+					select {
+					case <-seen:
+					case <-time.After(10 * time.Second):
+						t.Errorf("frame %d was not delivered before frame %d", i-1, i)
+					}
+				}
+			}}
+			s := modeltest.New(t, turn)
+			if _, err := newClient(t, s.URL, nil).Stream(t.Context(), request(user("go")), func(d model.Delta) { seen <- d.Text }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestContextEndsAStream(t *testing.T) {
+	for name, fault := range map[string]modeltest.Fault{"before headers": modeltest.StallHeaders(), "in the stream": modeltest.StallAt(400)} {
+		t.Run(name, func(t *testing.T) {
+			s := modeltest.New(t, modeltest.Turn{Text: strings.Repeat("x", 500), Faults: []modeltest.Fault{fault}})
+			ctx, cancel := context.WithCancel(t.Context())
+			timer := time.AfterFunc(50*time.Millisecond, cancel)
+			defer timer.Stop()
+			start := time.Now()
+			resp, err := newClient(t, s.URL, nil).Stream(ctx, request(user("go")), nil)
+			if resp != nil || !errors.Is(err, context.Canceled) {
+				t.Errorf("%v %v", resp, err)
+			}
+			if d := time.Since(start); d > 2*time.Second {
+				t.Errorf("took %v", d)
+			}
+		})
+	}
+}

@@ -1,0 +1,152 @@
+package openai
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Servers that cut their output between the two halves of a UTF-16 pair send
+// half characters as escapes. The strict door refuses those, so a frame that
+// holds some is rewritten first: each half becomes one of 2048 private characters
+// (markBase and on), which a joiner turns back into whole characters where the
+// other half follows, and into U+FFFD elsewhere.
+const (
+	surrBase = 0xd800
+	lowBase  = 0xdc00
+	surrEnd  = 0xe000
+	markBase = 0x10f800
+	markEnd  = markBase + surrEnd - surrBase
+)
+
+// markSurrogates returns data with every escape of a lone surrogate replaced, how
+// many there were, and whether they were replaced by marks. They are by U+FFFD if
+// the frame has real characters that look like marks.
+func markSurrogates(data []byte) (out []byte, lone int, marked bool) {
+	if !bytes.Contains(data, []byte(`\u`)) {
+		return data, 0, false
+	}
+	done := 0
+	for i := 0; i < len(data); {
+		if data[i] != '\\' {
+			i++
+			continue
+		}
+		v, ok := escaped(data[i:])
+		if !ok {
+			i += 2
+			continue
+		}
+		next, okNext := escaped(data[min(i+6, len(data)):])
+		switch {
+		case v < surrBase || v >= surrEnd:
+			i += 6
+		case v < lowBase && okNext && next >= lowBase && next < surrEnd:
+			i += 12
+		default:
+			if lone == 0 {
+				marked = !looksMarked(data)
+			}
+			lone++
+			mark := utf8.RuneError
+			if marked {
+				mark = markBase + v - surrBase
+			}
+			out = utf8.AppendRune(append(out, data[done:i]...), mark)
+			i += 6
+			done = i
+		}
+	}
+	if lone == 0 {
+		return data, 0, false
+	}
+	return append(out, data[done:]...), lone, marked
+}
+
+// escaped reads a \uXXXX escape at the start of b.
+func escaped(b []byte) (rune, bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	var v rune
+	for _, c := range b[2:6] {
+		switch {
+		case '0' <= c && c <= '9':
+			v = v<<4 | rune(c-'0')
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			v = v<<4 | rune(c|0x20-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return v, true
+}
+
+// looksMarked reports whether data may hold a character of the marks' range, as
+// UTF-8 or as an escaped pair.
+func looksMarked(data []byte) bool {
+	low := bytes.ToLower(data)
+	return bytes.Contains(data, []byte("\xf4\x8f")) || bytes.Contains(low, []byte(`\udbfe`)) || bytes.Contains(low, []byte(`\udbff`))
+}
+
+func isMark(r rune) bool { return r >= markBase && r < markEnd }
+
+// unmark replaces marks by U+FFFD in text that isn't streamed in pieces.
+func unmark(s string, marked bool) string {
+	if !marked {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if isMark(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}
+
+// joiner turns the marks in one streamed text into characters. The zero value is
+// ready.
+type joiner struct {
+	high     rune // a mark of a first half that waits for the second, or 0
+	replaced int  // halves that became U+FFFD
+}
+
+// add returns what of the text is settled once s has arrived.
+func (j *joiner) add(s string, marked bool) string {
+	if s == "" || !marked && j.high == 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		low := marked && isMark(r) && r >= markBase+lowBase-surrBase
+		switch {
+		case j.high != 0 && low:
+			b.WriteRune(utf16.DecodeRune(j.high-markBase+surrBase, r-markBase+surrBase))
+			j.high = 0
+			continue
+		case j.high != 0:
+			b.WriteString(j.flush())
+		}
+		switch {
+		case low:
+			j.replaced++
+			b.WriteRune(utf8.RuneError)
+		case marked && isMark(r):
+			j.high = r
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// flush gives up waiting for a second half.
+func (j *joiner) flush() string {
+	if j.high == 0 {
+		return ""
+	}
+	j.high = 0
+	j.replaced++
+	return string(utf8.RuneError)
+}
