@@ -56,6 +56,18 @@ func checkEnv(env []string) string {
 	return ""
 }
 
+// LookPath returns the file that Start would execute for a program named path, a
+// working directory and an environment, or why there is none. A path with a slash
+// is not checked.
+func LookPath(path, dir string, env []string) (string, error) {
+	spec := Spec{Path: path, Dir: dir, Env: env}
+	file, reason := lookup(&spec)
+	if reason != "" {
+		return "", &StartError{Name: spec.name(), Path: path, Reason: reason}
+	}
+	return file, nil
+}
+
 // lookup returns the file to execute for spec.Path, or the reason why there is none.
 func lookup(spec *Spec) (file, reason string) {
 	switch {
