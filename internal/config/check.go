@@ -125,7 +125,7 @@ func (c *checker) elsewhere(name string) []string {
 
 func (c *checker) text(n *node, s *spec) {
 	if s.enum != nil && !slices.Contains(s.enum, n.text) {
-		e := &Error{Origin: n.origin, Found: found(n, s), Expected: oneOf(s.enum)}
+		e := &Error{Origin: n.origin, Found: "found " + found(n, s), Expected: oneOf(s.enum)}
 		if !s.quiet && !s.hidden {
 			e.Hint = didYouMean(n.text, s.enum)
 		}

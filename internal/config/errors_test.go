@@ -52,13 +52,13 @@ func TestFaults(t *testing.T) {
 			`1:17: extensions[0]: no "command", expected "command", which is required`,
 			`1:32: extensions[1]: no "name", expected "name", which is required`}},
 		{"unknown event", `{"extensions": [{"name": "a", "command": "b", "events": ["toolcall"]}]}`, []string{
-			`1:58: extensions[0].events[0]: "toolcall", expected one of list_tools, session_start, session_end, user_prompt_submit, before_agent_start, context, tool_call, permission_request, tool_result, before_compact, invoke_tool, turn_end, subagent_end, notification (did you mean "tool_call"?)`}},
+			`1:58: extensions[0].events[0]: found "toolcall", expected one of list_tools, session_start, session_end, user_prompt_submit, before_agent_start, context, tool_call, permission_request, tool_result, before_compact, invoke_tool, turn_end, subagent_end, notification (did you mean "tool_call"?)`}},
 		{"name twice", `{"extensions": [{"name": "a", "command": "b"}, {"name": "a", "command": "c"}]}`, []string{
 			`1:57: extensions[1].name: the name "a", which extensions[0].name in FILE:1:26 has, expected a name of its own`}},
 		{"odd name", `{"extensions": [{"name": "a b", "command": "b"}]}`, []string{
 			`1:26: extensions[0].name: found "a b", expected a name of letters, digits, '.', '_' and '-', at most 64 characters`}},
 		{"on_failure", `{"extensions": [{"name": "a", "command": "b", "on_failure": "BLOCK"}]}`, []string{
-			`1:61: extensions[0].on_failure: "BLOCK", expected one of skip, ask, block (did you mean "block"?)`}},
+			`1:61: extensions[0].on_failure: found "BLOCK", expected one of skip, ask, block (did you mean "block"?)`}},
 		{"rule not closed", `{"permissions": {"deny": ["bash(cp*"]}}`, []string{`1:27: permissions.deny[0]: found "bash(cp*", expected a rule whose pattern ends with ")"`}},
 		{"rule without tool", `{"permissions": {"ask": ["(x)", "", "my tool"]}}`, []string{
 			`1:26: permissions.ask[0]: found "(x)", expected a rule: tool or tool(pattern)`,
@@ -69,14 +69,14 @@ func TestFaults(t *testing.T) {
 		{"built-in provider", `{"custom_providers": [{"name": "openai", "api": "openai", "base_url": "http://h"}]}`, []string{
 			`1:32: custom_providers[0].name: found "openai", expected a name that no built-in provider has`}},
 		{"api unknown", `{"custom_providers": [{"name": "x", "api": "OpenAI", "base_url": "http://h"}]}`, []string{
-			`1:44: custom_providers[0].api: "OpenAI", expected one of openai, openai-responses, anthropic, gemini, script (did you mean "openai"?)`}},
+			`1:44: custom_providers[0].api: found "OpenAI", expected one of openai, openai-responses, anthropic, gemini, script (did you mean "openai"?)`}},
 		{"api not built", `{"custom_providers": [{"name": "x", "api": "anthropic", "base_url": "http://h"}]}`, []string{
 			`1:44: custom_providers[0].api: the API "anthropic" (it is not supported by this build; supported are openai and script)`}},
 		{"no base_url", `{"custom_providers": [{"name": "x", "api": "openai"}]}`, []string{`1:23: custom_providers[0]: no "base_url", expected "base_url", which the API "openai" needs`}},
 		{"relative base_url", `{"custom_providers": [{"name": "x", "api": "openai", "base_url": "h/v1"}]}`, []string{
 			`1:66: custom_providers[0].base_url: found "h/v1", expected an absolute http or https URL`}},
 		{"sampling name", `{"custom_providers": [{"name": "x", "api": "openai", "base_url": "http://h", "sampling": ["temprature"]}]}`, []string{
-			`1:91: custom_providers[0].sampling[0]: "temprature", expected one of temperature, top_p, top_k, min_p, seed, frequency_penalty, presence_penalty, repetition_penalty, max_tokens, stop, effort, thinking_budget (did you mean "temperature"?)`}},
+			`1:91: custom_providers[0].sampling[0]: found "temprature", expected one of temperature, top_p, top_k, min_p, seed, frequency_penalty, presence_penalty, repetition_penalty, max_tokens, stop, effort, thinking_budget (did you mean "temperature"?)`}},
 		{"parameter not honoured", `{"model": "groq/llama", "sampling": {"top_k": 4}}`, []string{
 			`1:47: sampling.top_k: the parameter "top_k", which the provider "groq" doesn't honour, expected one of temperature, top_p, max_tokens, stop, seed, effort`}},
 		{"provider unknown", `{"model": "opnai/gpt"}`, []string{
@@ -175,7 +175,7 @@ func TestFaultsOfSeveralSources(t *testing.T) {
 	if got[1] != `--max-turns: limits.max_turns: found "many", expected an integer from 0 to 1000000000000` {
 		t.Errorf("flag's message = %q", got[1])
 	}
-	if got[2] != `--mode: permissions.mode: "plann", expected one of plan, default, accept-edits, auto, bypass (did you mean "plan"?)` {
+	if got[2] != `--mode: permissions.mode: found "plann", expected one of plan, default, accept-edits, auto, bypass (did you mean "plan"?)` {
 		t.Errorf("flag's message = %q", got[2])
 	}
 }
