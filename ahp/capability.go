@@ -1,0 +1,220 @@
+package ahp
+
+import "slices"
+
+// Capabilities says which effects a request accepts: a backend may return these
+// and nothing else (§9).
+type Capabilities struct {
+	Effects []EffectType `json:"effects" ahp:"req,uniq"`
+	// Modify is set exactly where Effects lists "modify".
+	Modify map[Target]ModifyCapability `json:"modify" ahp:"min1,enum=input|output|prompt|request|response|content|instructions|summary|workspace"`
+	// Flow is set exactly where Effects lists "flow".
+	Flow *FlowCapability `json:"flow"`
+	// Inject is set exactly where Effects lists "inject".
+	Inject      *InjectCapability      `json:"inject"`
+	Elicitation *ElicitationCapability `json:"elicitation"`
+}
+
+// ModifyCapability says how one target may be edited; at least one is true.
+type ModifyCapability struct {
+	Replace bool `json:"replace" ahp:"req"`
+	Merge   bool `json:"merge" ahp:"req"`
+}
+
+// FlowCapability says which flow operations are accepted. The two counts are set
+// where "continue" is.
+type FlowCapability struct {
+	Operations             []FlowOperation `json:"operations" ahp:"req,min1,uniq,enum=stop|continue"`
+	RemainingContinuations *int64          `json:"remainingContinuations" ahp:"nonneg"`
+	ContinuationCount      *int64          `json:"continuationCount" ahp:"nonneg"`
+	MaxContinuations       *int64          `json:"maxContinuations" ahp:"nonneg"`
+}
+
+// InjectCapability says how context may be injected.
+type InjectCapability struct {
+	Context ContextInjection `json:"context" ahp:"req"`
+}
+
+// ContextInjection says when injected context may be added. Append is true.
+type ContextInjection struct {
+	Append    bool       `json:"append" ahp:"req"`
+	DeliverAt []Delivery `json:"deliverAt" ahp:"req,min1,uniq,enum=now|next_turn"`
+}
+
+// ElicitationCapability says in which modes an elicitation may be answered; the
+// modes are independent.
+type ElicitationCapability struct {
+	Form *ElicitationMode `json:"form"`
+	URL  *ElicitationMode `json:"url"`
+}
+
+// ElicitationMode is an empty object.
+type ElicitationMode struct{}
+
+// Has reports whether c lists the effect.
+func (c *Capabilities) Has(t EffectType) bool { return c != nil && slices.Contains(c.Effects, t) }
+
+func checkModifyCapability(c *ModifyCapability) *fault {
+	if !c.Replace && !c.Merge {
+		return &fault{found: "neither replace nor merge", expected: "at least one of them true"}
+	}
+	return nil
+}
+
+func checkFlowCapability(c *FlowCapability) *fault {
+	if slices.Contains(c.Operations, FlowContinue) && (c.RemainingContinuations == nil || c.ContinuationCount == nil) {
+		return &fault{found: "no remainingContinuations or continuationCount", expected: "both with \"continue\""}
+	}
+	return nil
+}
+
+func checkCapabilities(c *Capabilities) *fault {
+	for i, e := range c.Effects {
+		if !e.Known() && !isReverseDNS(string(e)) {
+			return &fault{at: "effects/" + itoa(i), found: quote(string(e)), expected: "one of the eight effects"}
+		}
+	}
+	blocks := []struct {
+		effect EffectType
+		set    bool
+	}{{EffectModify, c.Modify != nil}, {EffectFlow, c.Flow != nil}, {EffectInject, c.Inject != nil}}
+	for _, b := range blocks {
+		if c.Has(b.effect) != b.set {
+			return &fault{found: "the block " + quote(string(b.effect)) + " and the effect not together", expected: "both or neither"}
+		}
+	}
+	if c.Inject != nil && !c.Inject.Context.Append {
+		return &fault{at: "inject/context/append", found: "false", expected: "true"}
+	}
+	return nil
+}
+
+// bounded returns how c goes beyond what may be advertised at t, or nil (§10).
+func (c *Capabilities) bounded(t EventType) *fault {
+	rule := ruleOf(t)
+	for i, e := range c.Effects {
+		if rule == nil || !hasWord(rule.effects, string(e)) {
+			return &fault{at: "effects/" + itoa(i), found: quote(string(e)), expected: "an effect that " + string(t) + " allows: " + rule.effectsOrNone()}
+		}
+	}
+	for target := range c.Modify {
+		if target != rule.target {
+			return &fault{at: "modify/" + string(target), found: "the target " + quote(string(target)), expected: quote(string(rule.target)) + " at " + string(t)}
+		}
+	}
+	if c.Flow != nil {
+		for i, op := range c.Flow.Operations {
+			if !hasWord(rule.flow, string(op)) {
+				return &fault{at: "flow/operations/" + itoa(i), found: quote(string(op)), expected: "an operation that " + string(t) + " allows"}
+			}
+		}
+	}
+	return nil
+}
+
+func (r *eventRule) effectsOrNone() string {
+	if r == nil || r.effects == "" {
+		return "none"
+	}
+	return r.effects
+}
+
+// Validate reports how c breaks the rules of an advertisement at event type t, or
+// nil. The error is an *Error.
+func (c *Capabilities) Validate(t EventType) error {
+	w := &writer{}
+	w.any(c)
+	b, err := w.done()
+	if err != nil {
+		return err
+	}
+	var out Capabilities
+	err = open(b, func(r *reader) error {
+		if err := r.any(&out); err != nil {
+			return err
+		}
+		if f := out.bounded(t); f != nil {
+			return r.fault("AHP-CAP-001", f)
+		}
+		return nil
+	})
+	return withoutOffset(err)
+}
+
+// Accepts reports why an effect may not be returned to a request that advertised
+// c, or nil. The error is an *Error of KindCapability without a pointer.
+func (c *Capabilities) Accepts(e Effect) error {
+	refuse := func(what string) error {
+		return &Error{Kind: KindCapability, Offset: -1, Found: what, Expected: "what the request advertised", Requirement: "AHP-CAP-001"}
+	}
+	if !c.Has(e.EffectType()) {
+		return refuse("the effect " + quote(string(e.EffectType())))
+	}
+	switch e := e.(type) {
+	case *Modify:
+		m, ok := c.Modify[e.Target]
+		if !ok {
+			return refuse("the target " + quote(string(e.Target)))
+		}
+		if e.Operation == OpReplace && !m.Replace || e.Operation == OpMerge && !m.Merge {
+			return refuse(string(e.Operation) + " of " + quote(string(e.Target)))
+		}
+	case *Flow:
+		if c.Flow == nil || !slices.Contains(c.Flow.Operations, e.Operation) {
+			return refuse("the flow operation " + quote(string(e.Operation)))
+		}
+		if e.Operation == FlowContinue && !c.Flow.mayContinue() {
+			return refuse("a continuation where none is left")
+		}
+	case *Inject:
+		if c.Inject == nil || !slices.Contains(c.Inject.Context.DeliverAt, e.DeliverAt) {
+			return refuse("an injection for " + quote(string(e.DeliverAt)))
+		}
+	}
+	return nil
+}
+
+// mayContinue reports whether a continuation is left.
+func (c *FlowCapability) mayContinue() bool {
+	if c.RemainingContinuations == nil || *c.RemainingContinuations <= 0 {
+		return false
+	}
+	return c.MaxContinuations == nil || c.ContinuationCount == nil || *c.ContinuationCount < *c.MaxContinuations
+}
+
+// Within reports whether c advertises nothing beyond wider: a request may narrow
+// the static manifest and never widen it (§9).
+func (c *Capabilities) Within(wider *Capabilities) bool {
+	for _, e := range c.Effects {
+		if !wider.Has(e) {
+			return false
+		}
+	}
+	for target, m := range c.Modify {
+		w := wider.Modify[target]
+		if m.Replace && !w.Replace || m.Merge && !w.Merge {
+			return false
+		}
+	}
+	if c.Flow != nil {
+		for _, op := range c.Flow.Operations {
+			if wider.Flow == nil || !slices.Contains(wider.Flow.Operations, op) {
+				return false
+			}
+		}
+	}
+	if c.Inject != nil {
+		for _, d := range c.Inject.Context.DeliverAt {
+			if wider.Inject == nil || !slices.Contains(wider.Inject.Context.DeliverAt, d) {
+				return false
+			}
+		}
+	}
+	if e := c.Elicitation; e != nil {
+		w := wider.Elicitation
+		if e.Form != nil && (w == nil || w.Form == nil) || e.URL != nil && (w == nil || w.URL == nil) {
+			return false
+		}
+	}
+	return true
+}

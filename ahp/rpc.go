@@ -1,0 +1,210 @@
+package ahp
+
+import (
+	"bytes"
+	"reflect"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The methods (§3).
+const (
+	MethodIntercept    = "hooks/intercept"
+	MethodObserve      = "hooks/observe"
+	MethodCapabilities = "hooks/capabilities"
+)
+
+// Request is a message from a harness: a closed set of *Intercept, *Observe and
+// *Discover.
+type Request interface {
+	// Method returns the JSON-RPC method.
+	Method() string
+	// Encode returns the whole JSON-RPC message on one line. It refuses what can't
+	// be JSON; the rules of the event and the capabilities are for Validate.
+	Encode() ([]byte, error)
+}
+
+// Intercept asks a backend for a decision. Its JSON-RPC id is the event's id.
+type Intercept struct {
+	Event        *Event
+	Capabilities Capabilities
+	State        *State
+	Extensions   Extensions
+}
+
+// Observe tells a backend of an event. There is no reply.
+type Observe struct {
+	Event      *Event
+	Extensions Extensions
+}
+
+// Discover asks for the manifest.
+type Discover struct {
+	ID ID
+}
+
+// Method returns MethodIntercept.
+func (*Intercept) Method() string { return MethodIntercept }
+
+// Method returns MethodObserve.
+func (*Observe) Method() string { return MethodObserve }
+
+// Method returns MethodCapabilities.
+func (*Discover) Method() string { return MethodCapabilities }
+
+// Encode returns the request as one line without its newline.
+func (q *Intercept) Encode() ([]byte, error) {
+	if q.Event == nil {
+		return nil, &Error{Kind: KindShape, Pointer: "/params/event", Offset: -1, Found: "nil", Expected: "an event"}
+	}
+	w := &writer{buf: make([]byte, 0, 1024)}
+	w.start(StringID(q.Event.ID), MethodIntercept)
+	w.lit(`,"event":`)
+	w.event(q.Event)
+	w.lit(`,"capabilities":`)
+	w.any(&q.Capabilities)
+	if q.State != nil {
+		w.lit(`,"state":`)
+		w.any(q.State)
+	}
+	w.extensions(q.Extensions)
+	w.lit("}}")
+	return w.done()
+}
+
+// Encode returns the notification as one line without its newline.
+func (q *Observe) Encode() ([]byte, error) {
+	if q.Event == nil {
+		return nil, &Error{Kind: KindShape, Pointer: "/params/event", Offset: -1, Found: "nil", Expected: "an event"}
+	}
+	w := &writer{buf: make([]byte, 0, 1024)}
+	w.start(ID{}, MethodObserve)
+	w.lit(`,"event":`)
+	w.event(q.Event)
+	w.extensions(q.Extensions)
+	w.lit("}}")
+	return w.done()
+}
+
+// Encode returns the request as one line without its newline.
+func (q *Discover) Encode() ([]byte, error) {
+	if q.ID.IsZero() {
+		return nil, &Error{Kind: KindEnvelope, Pointer: "/id", Offset: -1, Found: "no id", Expected: "a text or an integer"}
+	}
+	w := &writer{}
+	w.start(q.ID, MethodCapabilities)
+	w.lit("}}")
+	return w.done()
+}
+
+func (w *writer) lit(s string) { w.buf = append(w.buf, s...) }
+
+// start writes the envelope up to and with params.protocolVersion.
+func (w *writer) start(id ID, method string) {
+	w.lit(`{"jsonrpc":"2.0"`)
+	if !id.IsZero() {
+		w.lit(`,"id":` + id.text)
+	}
+	w.lit(`,"method":"` + method + `","params":{"protocolVersion":"` + Version + `"`)
+}
+
+func (w *writer) extensions(e Extensions) {
+	if e != nil {
+		w.lit(`,"extensions":`)
+		w.mapping(&field{kind: isExtensions}, reflect.ValueOf(e))
+	}
+}
+
+// Peeked is what can be told of a message without judging it.
+type Peeked struct {
+	// ID is the message's id, zero if it has none or an unusable one.
+	ID ID
+	// HasID tells that there is an id member, of whatever value.
+	HasID bool
+	// Method is "" in a response.
+	Method string
+}
+
+// Peek reads id and method of a message. It fails with an *Error of KindSyntax
+// for what isn't one strict JSON object, and checks nothing else.
+func Peek(data []byte) (Peeked, error) {
+	var p Peeked
+	err := open(data, func(r *reader) error {
+		if r.dec.PeekKind() != '{' {
+			return r.mismatch("AHP-RPC-001", "one JSON-RPC object; batches are forbidden")
+		}
+		if _, err := r.dec.ReadToken(); err != nil {
+			return err
+		}
+		for r.dec.PeekKind() == '"' {
+			b, err := r.name()
+			if err != nil {
+				return err
+			}
+			name := string(b)
+			v, err := r.dec.ReadValue()
+			if err != nil {
+				return err
+			}
+			switch name {
+			case "id":
+				p.HasID = true
+				p.ID, _ = parseID(v)
+			case "method":
+				if v.Kind() == '"' {
+					m, err := unquoted(v)
+					if err != nil {
+						return err
+					}
+					p.Method = string(m)
+				}
+			}
+		}
+		_, err := r.dec.ReadToken()
+		return err
+	})
+	if err != nil {
+		if e, ok := err.(*Error); ok && e.Kind == KindShape {
+			e.Kind = KindEnvelope
+		}
+		return Peeked{}, err
+	}
+	return p, nil
+}
+
+// version returns the Error for revision v in the object that was read last.
+func (r *reader) version(v string) error {
+	e := r.failed("AHP-VER-001", "the revision "+quote(v), "revision "+Version).at("/protocolVersion")
+	e.Kind = KindVersion
+	return e
+}
+
+func (e *Error) at(suffix string) *Error {
+	e.Pointer += suffix
+	return e
+}
+
+func unsupportedVersion(pointer, v string, data []byte) *Error {
+	return &Error{Kind: KindVersion, Pointer: pointer, Offset: locate(data, pointer), Found: "the revision " + quote(v),
+		Expected: "revision " + Version, Requirement: "AHP-VER-001"}
+}
+
+// versionOf returns the text at pointer, or nil: a message of another revision
+// may have any shape, so its revision is looked for when it doesn't decode.
+func versionOf(data []byte, pointer string) *string {
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	for {
+		tok, err := dec.ReadToken()
+		if err != nil {
+			return nil
+		}
+		if tok.Kind() != '"' || string(dec.StackPointer()) != pointer {
+			continue
+		}
+		if kind, n := dec.StackIndex(dec.StackDepth()); kind == '{' && n%2 == 1 {
+			continue // the name itself
+		}
+		s := tok.String()
+		return &s
+	}
+}

@@ -1,0 +1,134 @@
+package ahp
+
+import (
+	"bytes"
+	"math"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// lintSecrets refuses a registration that seems to hold a secret itself, in any
+// member, known or not. data is valid JSON.
+func lintSecrets(data []byte) error {
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	name, previous := "", ""
+	for {
+		tok, err := dec.ReadToken()
+		if err != nil {
+			return nil // the end: the text was valid
+		}
+		kind, length := dec.StackIndex(dec.StackDepth())
+		if tok.Kind() != '"' {
+			previous = ""
+			continue
+		}
+		if kind == '{' && length%2 == 1 {
+			name, previous = tok.String(), ""
+			continue
+		}
+		value := tok.String()
+		inArgs := kind == '[' && name == "args"
+		if why := secretIn(name, value, inArgs, previous); why != "" {
+			pointer := string(dec.StackPointer())
+			return &Error{Kind: KindShape, Pointer: pointer, Offset: locate(data, pointer), Found: why,
+				Expected: "a reference to the secret, such as tokenEnv", Requirement: "AHP-SEC-001"}
+		}
+		previous = ""
+		if inArgs {
+			previous = value
+		}
+	}
+}
+
+// secretIn says why value looks like a secret, or "". previous is the argument
+// before value.
+func secretIn(name, value string, inArgs bool, previous string) string {
+	if value == "" {
+		return ""
+	}
+	if isSecretName(name) {
+		return "a literal " + quote(name)
+	}
+	if inArgs {
+		flag, v, ok := strings.Cut(value, "=")
+		if ok && v != "" && strings.HasPrefix(flag, "-") && isSecretName(strings.TrimLeft(flag, "-")) {
+			return "a literal secret in the argument " + quote(flag)
+		}
+		if strings.HasPrefix(previous, "-") && !strings.HasPrefix(value, "-") && isSecretName(strings.TrimLeft(previous, "-")) {
+			return "a literal secret after the argument " + quote(previous)
+		}
+	}
+	if i := strings.Index(value, "://"); i >= 0 {
+		authority, _, _ := strings.Cut(value[i+3:], "/")
+		if user, _, ok := strings.Cut(authority, "@"); ok && strings.Contains(user, ":") {
+			return "a URL with a password"
+		}
+	}
+	lower := strings.ToLower(value)
+	if strings.Contains(lower, "authorization:") || strings.HasPrefix(lower, "bearer ") || strings.HasPrefix(lower, "basic ") {
+		return "an authorization header"
+	}
+	for word := range strings.FieldsFuncSeq(value, func(r rune) bool { return strings.ContainsRune(" \t=:,;/?&\"'", r) }) {
+		if hasSecretPrefix(word) || isHighEntropy(word) {
+			return "a text that looks like a secret (" + itoa(len(word)) + " characters)"
+		}
+	}
+	return ""
+}
+
+// isSecretName reports whether a member or option of this name holds a secret;
+// names that end in Env or Ref refer to one.
+func isSecretName(name string) bool {
+	flat := strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
+	switch flat {
+	case "token", "secret", "password", "passwd", "authorization", "apikey", "accesstoken", "refreshtoken",
+		"bearertoken", "authtoken", "clientsecret", "privatekey", "credential", "credentials":
+		return true
+	}
+	return false
+}
+
+func hasSecretPrefix(s string) bool {
+	for _, p := range []string{"sk-", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "ASIA", "AIza", "eyJ"} {
+		if strings.HasPrefix(s, p) && len(s) >= 20 {
+			return true
+		}
+	}
+	return false
+}
+
+// isHighEntropy reports whether s is long and mixes letters of both cases and
+// digits so evenly that it is hardly a name: UUIDs, hex hashes and words pass.
+func isHighEntropy(s string) bool {
+	if len(s) < 28 {
+		return false
+	}
+	var count [256]int
+	var upper, lower, digit bool
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case 'A' <= c && c <= 'Z':
+			upper = true
+		case 'a' <= c && c <= 'z':
+			lower = true
+		case isDigit(c):
+			digit = true
+		case c != '+' && c != '-' && c != '_' && c != '.' && c != '~':
+			return false
+		}
+		count[c]++
+	}
+	if !upper || !lower || !digit {
+		return false
+	}
+	bits := 0.0
+	for _, n := range count {
+		if n > 0 {
+			p := float64(n) / float64(len(s))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits >= 4
+}
