@@ -1,0 +1,84 @@
+package script
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/abhed/abhed/internal/model"
+	"github.com/abhed/abhed/internal/strictjson"
+)
+
+type fileCall struct {
+	ID       string          `json:"id"`
+	Name     string          `json:"name"`
+	Args     *jsontext.Value `json:"args"`
+	ArgsText *string         `json:"args_text"`
+}
+
+type fileStep struct {
+	Expect    string          `json:"expect"`
+	Reasoning string          `json:"reasoning"`
+	Text      string          `json:"text"`
+	Calls     []fileCall      `json:"calls"`
+	Finish    model.Finish    `json:"finish"`
+	Usage     *model.Usage    `json:"usage"`
+	Fail      model.ErrorKind `json:"fail"`
+	Hang      bool            `json:"hang"`
+}
+
+// Parse reads steps from JSON: an object with the list "steps", whose elements
+// have the members of Step in lower case. A call's arguments are the object
+// "args", or "args_text" for text that isn't an object. Unknown members are
+// errors.
+func Parse(data []byte) ([]Step, error) {
+	var file struct {
+		Steps *[]fileStep `json:"steps"`
+	}
+	if err := strictjson.Unmarshal(data, &file, strictjson.Options{RejectUnknown: true}); err != nil {
+		return nil, fmt.Errorf("script: %w", err)
+	}
+	if file.Steps == nil {
+		return nil, fmt.Errorf(`script: no member "steps"`)
+	}
+	steps := []Step{}
+	for i, f := range *file.Steps {
+		s, err := f.step()
+		if err != nil {
+			return nil, fmt.Errorf("script: at /steps/%d%w", i, err)
+		}
+		steps = append(steps, s)
+	}
+	return steps, nil
+}
+
+func (f *fileStep) step() (Step, error) {
+	s := Step{Expect: f.Expect, Reasoning: f.Reasoning, Text: f.Text, Finish: f.Finish, Usage: f.Usage, Fail: f.Fail, Hang: f.Hang}
+	finishes := []model.Finish{"", model.FinishStop, model.FinishToolCalls, model.FinishLength, model.FinishFiltered}
+	if !slices.Contains(finishes, f.Finish) {
+		return s, fmt.Errorf("/finish: %q is unknown; known are %q", f.Finish, finishes[1:])
+	}
+	kinds := []model.ErrorKind{"", model.ErrConnect, model.ErrTLS, model.ErrAuth, model.ErrRequest, model.ErrRateLimit,
+		model.ErrServer, model.ErrCut, model.ErrMalformed, model.ErrStalled}
+	if !slices.Contains(kinds, f.Fail) {
+		return s, fmt.Errorf("/fail: %q is unknown; known are %q", f.Fail, kinds[1:])
+	}
+	for i, c := range f.Calls {
+		call := Call{ID: c.ID, Name: c.Name}
+		switch {
+		case c.Name == "":
+			return s, fmt.Errorf("/calls/%d: no name", i)
+		case c.Args != nil && c.ArgsText != nil:
+			return s, fmt.Errorf("/calls/%d: both args and args_text", i)
+		case c.ArgsText != nil:
+			call.Args = *c.ArgsText
+		case c.Args != nil && c.Args.Kind() != '{':
+			return s, fmt.Errorf("/calls/%d/args: expected an object; use args_text for other text", i)
+		case c.Args != nil:
+			call.Args = string(*c.Args)
+		}
+		s.Calls = append(s.Calls, call)
+	}
+	return s, nil
+}
