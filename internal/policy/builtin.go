@@ -1,0 +1,251 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// invisible reports whether a character leaves nothing, or nothing certain, to
+// see.
+func invisible(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Co, unicode.Variation_Selector) ||
+		unicode.IsSpace(r) || r == 0x034f || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0 || r == unicode.ReplacementChar
+}
+
+// inert are programs that never run their arguments. It is never changed.
+var inert = set("echo", "printf", "cat", "head", "tail", "wc", "ls", "stat", "file", "grep", "egrep", "fgrep", "rg", "ag", "ack",
+	"git", "man", "info", "which", "whereis", "type", "test", "[", "true", "false", ":", "cd", "pwd", "mkdir", "touch", "cp", "mv",
+	"rm", "rmdir", "ln", "diff", "cmp", "sort", "uniq", "cut", "tr", "tee", "basename", "dirname", "realpath", "readlink", "kill",
+	"jq", "yq", "sleep", "date", "whoami", "id", "export", "unset", "set", "shift", "read", "return", "exit", "chmod", "chown", "chgrp",
+	"tar", "gzip", "zip", "unzip", "curl", "wget", "apt", "apt-get", "brew", "dnf", "pip", "pip3", "gh", "apropos", "whatis", "alias", "hash", "trap", "eval")
+
+func set(names ...string) map[string]bool {
+	out := make(map[string]bool, len(names))
+	for _, n := range names {
+		out[n] = true
+	}
+	return out
+}
+
+// shellBuiltins are found by the shell itself, not in PATH. Those that run what
+// they are given are wrappers or faults and so judged elsewhere. It is never
+// changed.
+var shellBuiltins = set(":", "[", "alias", "bg", "bind", "break", "builtin", "caller", "cd", "command", "compgen", "complete", "compopt",
+	"continue", "declare", "dirs", "disown", "echo", "enable", "eval", "exec", "exit", "export", "false", "fc", "fg", "getopts", "hash",
+	"help", "history", "jobs", "kill", "let", "local", "logout", "mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray",
+	"readonly", "return", "set", "shift", "shopt", "source", ".", "suspend", "test", "time", "times", "trap", "true", "type", "typeset",
+	"ulimit", "umask", "unalias", "unset", "wait")
+
+// builtin judges what is special about builtins of the shell and a few programs.
+func (a *analyzer) builtin(p *part, name string) {
+	args := p.words[1:]
+	switch name {
+	case "cd", "pushd":
+		a.cdCommand(args)
+	case "popd":
+		a.cwd = &cwds{dirs: a.cwd.dirs, unknown: true}
+	case "eval":
+		a.via = "eval"
+		if len(args) > 0 && args[0].text == "--" {
+			args = args[1:]
+		}
+		if len(args) > 0 {
+			unknown := slices.ContainsFunc(args, func(w word) bool { return w.unknown })
+			a.text(p, word{text: joinWords(args), unknown: unknown})
+		}
+	case ".", "source":
+		if len(args) > 0 && (args[0].unknown || deviceInput(args[0].text)) {
+			a.fault("what %q reads is not known before it runs", show(joinWords(p.words)))
+		}
+	case "trap":
+		if len(args) > 1 && args[0].text != "-" && args[0].text != "-p" && args[0].text != "-l" {
+			a.via = "trap"
+			if args[0].text == "--" {
+				args = args[1:]
+			}
+			a.text(p, args[0])
+		}
+	case "alias", "bind", "complete":
+		if len(args) > 0 && args[0].text != "-p" {
+			a.fault("%s can give another meaning to a name that is used later", name)
+		}
+	case "hash", "enable":
+		if slices.ContainsFunc(args, func(w word) bool { return w.unknown || strings.HasPrefix(w.text, "-") && w.text != "-r" }) {
+			a.fault("%s can give another meaning to a name that is used later", name)
+		}
+	case "let", "test", "[", "unset", "read", "printf", "mapfile", "readarray", "getopts", "wait", "declare", "typeset", "local", "export", "readonly":
+		for _, w := range args {
+			if strings.Contains(w.text, "[") && !(name == "[" || name == "test" || name == "printf") || strings.Contains(w.text, "[$(") || strings.Contains(w.text, "[`") {
+				a.evaluated(w)
+			}
+		}
+		if name == "mapfile" || name == "readarray" {
+			a.callback(p, args)
+		}
+	case "git":
+		a.git(args)
+	}
+}
+
+// callback follows the -C of mapfile.
+func (a *analyzer) callback(p *part, args []word) {
+	for _, v := range scanOptions(args, "dnOsuCc", nil).values {
+		if v.name == "C" {
+			a.text(p, v.word)
+		}
+	}
+}
+
+// cdCommand follows a change of directory within the command.
+func (a *analyzer) cdCommand(args []word) {
+	for len(args) > 0 && (args[0].text == "--" || args[0].text == "-P" || args[0].text == "-L" || args[0].text == "-e") {
+		args = args[1:]
+	}
+	before := a.cwd
+	switch {
+	case len(args) == 0 && a.homeKnown && a.env.Home != "":
+		a.chdir(word{text: a.env.Home})
+	case len(args) == 0 || strings.HasPrefix(args[0].text, "-") || strings.HasPrefix(args[0].text, "+"):
+		a.cwd = &cwds{dirs: before.dirs, unknown: true}
+	default:
+		a.chdir(args[0])
+	}
+}
+
+// chdir makes target the directory of what follows. A relative target counts
+// from each directory that is possible before.
+func (a *analyzer) chdir(target word) {
+	if target.unknown || target.text == "" {
+		a.cwd = &cwds{dirs: a.cwd.dirs, unknown: true}
+		return
+	}
+	if path.IsAbs(target.text) {
+		a.cwd = &cwds{dirs: []string{target.text}}
+		return
+	}
+	out := &cwds{unknown: a.cwd.unknown || a.env.getenv("CDPATH") != ""}
+	for _, d := range a.cwd.dirs {
+		out.dirs = append(out.dirs, d+"/"+target.text)
+	}
+	a.cwd = out
+}
+
+// commandVariables name commands that some program runs later. It is never
+// changed.
+var commandVariables = set("PAGER", "EDITOR", "VISUAL", "BROWSER", "MANPAGER", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR",
+	"GIT_EXTERNAL_DIFF", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_PROXY_COMMAND", "PROMPT_COMMAND", "LESSOPEN",
+	"LESSCLOSE", "SYSTEMD_PAGER", "FZF_DEFAULT_COMMAND", "SUDO_ASKPASS", "SUDO_EDITOR", "RUSTC_WRAPPER")
+
+// startupVariables name what a shell or the loader reads first. It is never
+// changed.
+var startupVariables = set("BASH_ENV", "ENV", "PS4", "SHELLOPTS", "BASHOPTS", "BASH_FUNC", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")
+
+// runsLater judges an assignment whose value some program will run.
+func (a *analyzer) runsLater(as assign) {
+	switch {
+	case commandVariables[as.name]:
+		outer := a.via
+		a.via = as.name
+		a.text(&part{words: []word{{text: as.name}}}, as.value)
+		a.via = outer
+	case startupVariables[as.name] || strings.HasPrefix(as.name, "BASH_FUNC_") || strings.HasPrefix(as.name, "GIT_CONFIG_KEY_"):
+		a.fault("%s changes what a later program runs", as.name)
+	}
+}
+
+// git judges settings on git's command line that name commands.
+func (a *analyzer) git(args []word) {
+	for i := 0; i < len(args); i++ {
+		switch t := args[i].text; {
+		case t == "-c" && i+1 < len(args):
+			i++
+			a.gitSetting(args[i])
+		case strings.HasPrefix(t, "-c") && len(t) > 2 && t[2] != 'o':
+			a.gitSetting(word{text: t[2:], unknown: args[i].unknown})
+		case strings.HasPrefix(t, "--config-env"):
+			a.fault("--config-env can name a command that git runs")
+		case t == "-C" || t == "--git-dir" || t == "--work-tree" || t == "--namespace" || t == "--exec-path":
+			i++
+		case t == "config":
+			for _, w := range args[i+1:] {
+				if !strings.HasPrefix(w.text, "-") {
+					a.gitSetting(w)
+				}
+			}
+			return
+		case !strings.HasPrefix(t, "-"):
+			a.gitSubcommand(t, args[i+1:])
+			return
+		}
+	}
+}
+
+func (a *analyzer) gitSetting(w word) {
+	key, _, _ := strings.Cut(strings.ToLower(w.text), "=")
+	for _, risky := range []string{"alias.", "pager", "editor", "sshcommand", "hookspath", "fsmonitor", "textconv", "external", ".cmd",
+		"filter.", "helper", "askpass", "gpg.", "program", "uploadpack", "receivepack", "proxycommand", "gitproxy", "include", "difftool", "mergetool"} {
+		if strings.Contains(key, risky) {
+			a.fault("the git setting %q can name a command that git runs", show(key))
+			return
+		}
+	}
+	if strings.ContainsAny(key, unknownBytes) {
+		a.fault("a git setting is not known before it runs")
+	}
+}
+
+// gitSubcommand follows the subcommands that run what they are given.
+func (a *analyzer) gitSubcommand(sub string, args []word) {
+	p := &part{words: []word{{text: "git " + sub}}}
+	switch sub {
+	case "bisect":
+		if len(args) > 1 && args[0].text == "run" {
+			a.via = "git bisect run"
+			a.run(p, args[1:], nil, nil)
+		}
+	case "submodule":
+		for i, w := range args {
+			if w.text == "foreach" && i+1 < len(args) {
+				rest := args[i+1:]
+				for len(rest) > 1 && strings.HasPrefix(rest[0].text, "-") {
+					rest = rest[1:]
+				}
+				a.via = "git submodule foreach"
+				unknown := slices.ContainsFunc(rest, func(w word) bool { return w.unknown })
+				a.text(p, word{text: joinWords(rest), unknown: unknown})
+				return
+			}
+		}
+	case "rebase", "rev-list", "difftool":
+		for _, v := range scanAll(args, "x", "exec", "extcmd").values {
+			if v.name == "x" && sub != "rev-list" || v.name == "exec" || v.name == "extcmd" {
+				a.via = "git " + sub
+				a.text(p, v.word)
+			}
+		}
+	}
+}
+
+// gitGlobals are git's options before the subcommand that take a value.
+var gitGlobals = []string{"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--config-env", "--attr-source"}
+
+// pastGlobalOptions returns the words of a git command without git's global
+// options, or nil if there are none: `git -C x push` is a `git push`.
+func pastGlobalOptions(words []word) []word {
+	if len(words) < 3 || base(words[0].text) != "git" || !strings.HasPrefix(words[1].text, "-") {
+		return nil
+	}
+	i := 1
+	for i < len(words) && strings.HasPrefix(words[i].text, "-") {
+		if slices.Contains(gitGlobals, words[i].text) {
+			i++
+		}
+		i++
+	}
+	if i >= len(words) {
+		return nil
+	}
+	return append([]word{{text: "git"}}, words[i:]...)
+}

@@ -1,0 +1,319 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"sync"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const (
+	// maxCommand is the longest command, in bytes, that is judged (gate.md §3).
+	maxCommand = 64 << 10
+	// maxParts is the largest number of simple commands that are judged.
+	maxParts = 1024
+	// maxNesting is the deepest nesting that is given to the parser, whose cost
+	// grows faster than the depth.
+	maxNesting = 100
+	// maxStrings is how deep command strings (`sh -c`, `eval`) are followed.
+	maxStrings = 8
+	// maxWords is the largest number of words that brace expansion may make.
+	maxWords = 512
+	// maxSource is how many bytes of command strings are parsed in all.
+	maxSource = 4 * maxCommand
+)
+
+// parserPool keeps parsers, whose buffers are worth more than the parsing of a
+// short command.
+type parserPool struct{ pool sync.Pool }
+
+func (p *parserPool) parse(src string) (*syntax.File, error) {
+	parser, ok := p.pool.Get().(*syntax.Parser)
+	if !ok {
+		parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
+	}
+	defer p.pool.Put(parser)
+	return parser.Parse(strings.NewReader(src), "")
+}
+
+// analysis is what a command line may do, as far as the shell's grammar tells.
+type analysis struct {
+	parts  []*part
+	redirs []redir
+	// faults say why the command can't be judged; empty if it can.
+	faults []string
+	// bombs are the functions that start themselves again without end.
+	bombs []string
+}
+
+// part is one simple command that may run.
+type part struct {
+	// words are the program and its arguments; none in a part that only assigns.
+	words   []word
+	assigns []assign
+	// via names the wrapper or construct that leads here, or is "".
+	via string
+	// wrapper reports that what it runs is a part of its own.
+	wrapper bool
+	// inert reports that its arguments are known not to be run.
+	inert bool
+	cwd   *cwds
+	// subjects are the texts that deny and ask rules compare; the first is the
+	// command as written, the only one that allow rules compare.
+	subjects []string
+}
+
+type assign struct {
+	name  string
+	value word
+}
+
+// redir is one redirection to or from a named file.
+type redir struct {
+	target word
+	writes bool
+	// bare reports that there is no command: the file is only made or emptied.
+	bare bool
+	cwd  *cwds
+}
+
+// cwds are the directories that a command may run in. It is immutable.
+type cwds struct {
+	dirs []string
+	// unknown reports that it may also be any other.
+	unknown bool
+}
+
+func (c *cwds) join(o *cwds) *cwds {
+	if c == o {
+		return c
+	}
+	out := &cwds{dirs: appendNew(append([]string(nil), c.dirs...), o.dirs), unknown: c.unknown || o.unknown}
+	if len(out.dirs) > 8 {
+		out.dirs, out.unknown = out.dirs[:8], true
+	}
+	return out
+}
+
+// base returns the last component of a program's name.
+func base(program string) string {
+	return program[strings.LastIndexByte(program, '/')+1:]
+}
+
+// analyzer walks through the syntax tree of one command line.
+type analyzer struct {
+	env   *Env
+	parse func(string) (*syntax.File, error)
+	out   *analysis
+	cwd   *cwds
+	via   string
+	depth int
+	bytes int
+	words int
+	// homeKnown reports that nothing in the command sets HOME.
+	homeKnown bool
+	// defining are the functions whose bodies are being walked.
+	defining []string
+}
+
+// analyze parses command and finds every simple command that may run. It runs
+// nothing. Its time is bounded by the limits above.
+func analyze(command, workdir string, env *Env, parse func(string) (*syntax.File, error)) *analysis {
+	a := &analyzer{
+		env: env, parse: parse, out: &analysis{},
+		cwd:       &cwds{dirs: []string{workdir}},
+		homeKnown: !setsHome(command),
+	}
+	a.source(command, "")
+	for _, p := range a.out.parts {
+		p.finish(env)
+	}
+	return a.out
+}
+
+func (a *analyzer) fault(format string, args ...any) {
+	if len(a.out.faults) < 8 {
+		a.out.faults = append(a.out.faults, fmt.Sprintf(format, args...))
+	}
+}
+
+func (a *analyzer) full() bool { return len(a.out.parts) >= maxParts }
+
+// source walks through a command string.
+func (a *analyzer) source(src, via string) {
+	a.bytes += len(src)
+	switch {
+	case len(src) > maxCommand:
+		a.fault("it is longer than %d bytes", maxCommand)
+	case a.bytes > maxSource || a.depth > maxStrings:
+		a.fault("its command strings are nested too deeply or too long")
+	case strings.IndexByte(src, 0) >= 0:
+		a.fault("it holds a NUL byte, which the shell drops")
+	case strings.ContainsAny(src, unknownBytes):
+		a.fault("it holds a control character (U+0001 or U+0002)")
+	case nesting(src) > maxNesting:
+		a.fault("it is nested more than %d deep", maxNesting)
+	default:
+		file, err := a.parse(src)
+		if err != nil {
+			a.fault("it does not parse as shell: %v", err)
+			return
+		}
+		outer := a.via
+		if via != "" {
+			a.via = via
+		}
+		a.depth++
+		a.stmts(file.Stmts)
+		a.depth--
+		a.via = outer
+	}
+}
+
+// nesting returns how deep src may be nested, counted without regard to quotes:
+// never less than what the parser would meet.
+func nesting(src string) int {
+	depth, deepest, ticks := 0, 0, 0
+	for i := 0; i < len(src); i++ {
+		switch src[i] {
+		case '(', '{', '[':
+			depth++
+		case ')', '}', ']':
+			depth = max(depth-1, 0)
+		case '`':
+			ticks++
+		case 'i', 'w', 'u', 'c', 'f', 's', 'd', 'e', 't', '!':
+			n, d := keyword(src, i)
+			depth = max(depth+d, 0)
+			i += n
+		case '-', '~', '+':
+			// Unary operators of arithmetic nest as well.
+			run := 1
+			for i+1 < len(src) && (src[i+1] == '-' || src[i+1] == '~' || src[i+1] == '+' || src[i+1] == ' ') {
+				run++
+				i++
+			}
+			deepest = max(deepest, depth+run/8)
+		}
+		deepest = max(deepest, depth)
+	}
+	return deepest + ticks/8
+}
+
+// keyword returns how many further bytes a reserved word at i has and how it
+// changes the depth.
+func keyword(src string, i int) (further, depth int) {
+	if i > 0 && isWordByte(src[i-1]) {
+		return 0, 0
+	}
+	end := i
+	for end < len(src) && isWordByte(src[end]) {
+		end++
+	}
+	switch src[i:end] {
+	case "if", "while", "until", "case", "for", "select", "time", "coproc", "function":
+		return end - i - 1, 1
+	case "fi", "done", "esac":
+		return end - i - 1, -1
+	}
+	if src[i] == '!' {
+		return 0, 0
+	}
+	return max(end-i-1, 0), 0
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
+}
+
+// setsHome reports whether command may change HOME: whether the name stands
+// there other than as an expansion.
+func setsHome(command string) bool {
+	for rest := command; ; {
+		i := strings.Index(rest, "HOME")
+		if i < 0 {
+			return false
+		}
+		before := rest[:i]
+		if !strings.HasSuffix(before, "$") && !strings.HasSuffix(before, "${") && !endsInNameByte(before) {
+			return true
+		}
+		rest = rest[i+4:]
+		if strings.HasSuffix(before, "${") && !strings.HasPrefix(rest, "}") {
+			return true // ${HOME:=…} assigns
+		}
+	}
+}
+
+func endsInNameByte(s string) bool { return s != "" && isWordByte(s[len(s)-1]) }
+
+// finish computes what the rules compare.
+func (p *part) finish(env *Env) {
+	if len(p.words) == 0 {
+		return
+	}
+	written := joinWords(p.words)
+	p.subjects = append(p.subjects, written)
+	program := p.words[0].text
+	if b := base(program); b != program && b != "" {
+		p.subjects = append(p.subjects, b+written[len(program):])
+	}
+	if strings.Contains(program, "/") && path.Clean(program) != program {
+		p.subjects = append(p.subjects, path.Clean(program)+written[len(program):])
+	}
+	if programFold && strings.ToLower(base(program)) != program {
+		p.subjects = append(p.subjects, strings.ToLower(base(program))+written[len(program):])
+	}
+	if env.Home != "" && strings.Contains(written, env.Home) {
+		p.subjects = append(p.subjects, tildeForm(p.words, env.Home))
+	}
+	if rest := pastGlobalOptions(p.words); rest != nil {
+		p.subjects = append(p.subjects, joinWords(rest))
+	}
+}
+
+func joinWords(words []word) string {
+	if len(words) == 1 {
+		return foldName(words[0].text, false)
+	}
+	n := len(words)
+	for _, w := range words {
+		n += len(w.text)
+	}
+	var b strings.Builder
+	b.Grow(n)
+	for i, w := range words {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(w.text)
+	}
+	return foldName(b.String(), false)
+}
+
+// tildeForm joins the words with the home directory written as "~".
+func tildeForm(words []word, home string) string {
+	out := make([]word, len(words))
+	for i, w := range words {
+		if rest, ok := strings.CutPrefix(w.text, home); ok && (rest == "" || rest[0] == '/') {
+			w.text = "~" + rest
+		}
+		out[i] = w
+	}
+	return joinWords(out)
+}
+
+// show returns text with its unknown stretches made visible.
+func show(text string) string {
+	if !strings.ContainsAny(text, unknownBytes) {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if r <= anyName {
+			return '…'
+		}
+		return r
+	}, text)
+}

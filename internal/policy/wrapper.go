@@ -1,0 +1,393 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// wrapper describes a program that runs the command in its arguments.
+type wrapper struct {
+	// short are the option letters that take a value, long the same for long
+	// options; an option of neither takes none.
+	short string
+	long  []string
+	// operands is how many words stand between the options and the command.
+	operands int
+	// assigns reports that NAME=VALUE words may stand before the command.
+	assigns bool
+	// shell reports that the command is one string, or words that are joined to
+	// one, for a shell.
+	shell bool
+	// command is an option whose value is a command string, or "".
+	command string
+	// after is an option after which nothing is run, as in `command -v`.
+	after string
+	// chdir is an option whose value is the directory to run in.
+	chdir string
+	// append reports that words unknown here are appended, as by xargs.
+	appends bool
+}
+
+// wrappers are the programs that run other programs, by base name. It is never
+// changed.
+var wrappers = map[string]wrapper{
+	"env":              {short: "uCSa", long: []string{"unset", "chdir", "split-string", "argv0"}, assigns: true, chdir: "C chdir", command: "S split-string"},
+	"sudo":             {short: "ughpCTrtURDcao", long: []string{"user", "group", "host", "prompt", "close-from", "command-timeout", "role", "type", "other-user", "chroot", "chdir"}, assigns: true, chdir: "D chdir"},
+	"doas":             {short: "uCa"},
+	"run0":             {short: "ugD", long: []string{"user", "group", "nice", "chdir", "unit", "property", "description", "slice", "setenv", "background"}, chdir: "D chdir"},
+	"pkexec":           {long: []string{"user"}},
+	"nohup":            {},
+	"setsid":           {},
+	"nice":             {short: "n", long: []string{"adjustment"}},
+	"ionice":           {short: "cnpPu", long: []string{"class", "classdata", "pid", "pgid", "uid"}},
+	"chrt":             {short: "TPDp", long: []string{"sched-runtime", "sched-period", "sched-deadline"}, operands: 1},
+	"taskset":          {operands: 1},
+	"stdbuf":           {short: "ioe", long: []string{"input", "output", "error"}},
+	"timeout":          {short: "ks", long: []string{"kill-after", "signal"}, operands: 1},
+	"gtimeout":         {short: "ks", long: []string{"kill-after", "signal"}, operands: 1},
+	"time":             {short: "fo", long: []string{"format", "output"}},
+	"chroot":           {long: []string{"userspec", "groups"}, operands: 1},
+	"unshare":          {short: "SGRwl", long: []string{"map-user", "map-group", "map-users", "map-groups", "setuid", "setgid", "root", "wd", "propagation", "setgroups"}},
+	"nsenter":          {short: "tSGWN", long: []string{"target", "setuid", "setgid", "wdns", "net-socket"}},
+	"setpriv":          {long: []string{"ambient-caps", "inh-caps", "bounding-set", "ruid", "euid", "rgid", "egid", "reuid", "regid", "groups", "securebits", "pdeathsig", "selinux-label", "apparmor-profile", "landlock-access", "landlock-rule", "seccomp-filter"}},
+	"prlimit":          {short: "po", long: []string{"pid", "output"}},
+	"strace":           {short: "abeEoOpPSsuIX", long: []string{"output", "trace", "expr", "user", "attach"}},
+	"ltrace":           {short: "aAeDFlnopsuwx"},
+	"fakeroot":         {short: "lsifb", long: []string{"lib", "faked"}},
+	"faketime":         {short: "f", operands: 1},
+	"unbuffer":         {},
+	"rlwrap":           {short: "abcCDefFgHlmMNoOpPqsStwz"},
+	"catchsegv":        {},
+	"proxychains":      {short: "f"},
+	"torsocks":         {short: "uPaip"},
+	"numactl":          {short: "iNCmpP"},
+	"systemd-run":      {short: "puEHMGtP", long: []string{"unit", "property", "description", "slice", "setenv", "uid", "gid", "nice", "working-directory", "host", "machine", "on-active", "on-calendar", "timer-property"}, chdir: "working-directory"},
+	"caffeinate":       {short: "tw"},
+	"arch":             {short: "e"},
+	"xvfb-run":         {short: "efnpsw"},
+	"dbus-run-session": {long: []string{"config-file", "dbus-daemon"}},
+	"busybox":          {},
+	"toybox":           {},
+	"builtin":          {},
+	"command":          {after: "v V"},
+	"exec":             {short: "a"},
+	"coproc":           {},
+	"nocorrect":        {},
+	"noglob":           {},
+	"xargs":            {short: "adEILnPs", long: []string{"arg-file", "delimiter", "max-lines", "max-args", "max-procs", "max-chars", "process-slot-var"}, appends: true},
+	"parallel":         {short: "ajnNLPSIdCE", long: []string{"arg-file", "jobs", "max-args", "sshlogin", "delimiter", "colsep", "workdir", "joblog", "results"}, appends: true, shell: true},
+	"watch":            {short: "nq", long: []string{"interval", "equexit"}, shell: true},
+	"su":               {short: "cgGsw", long: []string{"command", "group", "supp-group", "shell", "whitelist-environment", "session-command"}, command: "c command session-command", after: "*"},
+	"runuser":          {short: "cgGsuw", long: []string{"command", "group", "supp-group", "shell", "user", "whitelist-environment", "session-command"}, command: "c command session-command"},
+	"script":           {short: "cEIOBTmo", long: []string{"command", "echo", "log-in", "log-out", "log-io", "log-timing", "logging-format", "output-limit"}, command: "c command", after: "*"},
+	"flock":            {short: "cwE", long: []string{"command", "wait", "timeout", "conflict-exit-code"}, operands: 1, command: "c command"},
+	"sg":               {short: "c", operands: 1, shell: true, command: "c"},
+	"entr":             {},
+}
+
+// shells read a command string after -c, a file, or their standard input.
+var shells = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash", "lksh", "yash"}
+
+// foreignShells have a grammar that isn't judged.
+var foreignShells = []string{"fish", "csh", "tcsh", "nu", "pwsh", "powershell", "elvish", "xonsh", "rc", "es", "cmd", "cmd.exe", "powershell.exe"}
+
+// simple notes a simple command with at least one word and follows what it runs.
+func (a *analyzer) simple(p *part, stdin *word) {
+	a.add(p)
+	if a.full() {
+		return
+	}
+	program := p.words[0]
+	if program.unknown || program.text == "" || !printable(program.text) || program.text[0] == '=' {
+		a.fault("the program in %q is not known before it runs", show(joinWords(p.words)))
+		return
+	}
+	name := base(program.text)
+	if programFold {
+		name = strings.ToLower(name)
+	}
+	p.inert = inert[name]
+	outer := a.via
+	defer func() { a.via = outer }()
+	switch {
+	case slices.Contains(shells, name):
+		a.via = name
+		a.shell(p, name, stdin)
+	case slices.Contains(foreignShells, name):
+		if len(p.words) > 1 {
+			a.fault("%s has a grammar that isn't judged", name)
+		}
+	case name == "find" || name == "gfind" || name == "fd" || name == "fdfind" || name == "bfs":
+		a.via = name
+		a.find(p)
+	default:
+		if w, ok := wrappers[name]; ok {
+			a.via = name
+			a.wrapped(p, w, stdin)
+			return
+		}
+		if a.runner(p, stdin) {
+			return
+		}
+		a.builtin(p, name)
+	}
+}
+
+// printable reports whether s holds no character that isn't seen.
+func printable(s string) bool {
+	for _, r := range s {
+		if r > 0x7e && invisible(r) || r < ' ' || r == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// run follows the command in words, found inside the wrapper p.
+func (a *analyzer) run(p *part, words []word, assigns []assign, stdin *word) {
+	if len(words) == 0 {
+		return
+	}
+	p.wrapper = true
+	if a.depth++; a.depth > maxStrings*4 {
+		a.fault("its wrappers are nested too deeply")
+	} else {
+		a.simple(&part{words: words, assigns: assigns}, stdin)
+	}
+	a.depth--
+}
+
+// text follows a command string found inside the wrapper p.
+func (a *analyzer) text(p *part, w word) {
+	p.wrapper = true
+	if w.unknown {
+		a.fault("the command string in %q is not known before it runs", show(joinWords(p.words)))
+		return
+	}
+	outer := a.cwd
+	a.source(w.text, "")
+	a.cwd = a.cwd.join(outer)
+}
+
+// wrapped follows what a wrapper of the table runs.
+func (a *analyzer) wrapped(p *part, w wrapper, stdin *word) {
+	o := scanOptions(p.words[1:], w.short, w.long)
+	if o.unknown {
+		a.fault("what %q runs is not known before it runs", show(joinWords(p.words)))
+		return
+	}
+	outer := a.cwd
+	defer func() { a.cwd = outer }()
+	for _, v := range o.values {
+		switch {
+		case v.in(w.chdir):
+			a.chdir(v.word)
+		case v.in(w.command) && strings.Contains(w.command, "split"):
+			a.splitString(p, v.word, o.rest, stdin)
+			return
+		case v.in(w.command):
+			a.text(p, v.word)
+		}
+	}
+	rest := o.rest
+	var assigns []assign
+	for w.assigns && len(rest) > 0 {
+		name, value, ok := strings.Cut(rest[0].text, "=")
+		if rest[0].unknown && !ok {
+			break
+		}
+		if !ok || name == "" {
+			break
+		}
+		as := assign{name: name, value: word{text: value, unknown: rest[0].unknown}}
+		assigns = append(assigns, as)
+		a.runsLater(as)
+		rest = rest[1:]
+	}
+	rest = rest[min(w.operands, len(rest)):]
+	if w.after == "*" || slices.ContainsFunc(o.flags, func(f optionValue) bool { return f.in(w.after) }) {
+		return
+	}
+	a.wrappedRest(p, w, o, rest, assigns, stdin)
+}
+
+func (a *analyzer) wrappedRest(p *part, w wrapper, o options, rest []word, assigns []assign, stdin *word) {
+	// Some take "-c STRING" or further options after their operands.
+	if w.command != "" && len(rest) > 0 {
+		more := scanOptions(rest, w.short, w.long)
+		if more.unknown {
+			a.fault("what %q runs is not known before it runs", show(joinWords(p.words)))
+			return
+		}
+		for _, v := range more.values {
+			if v.in(w.command) {
+				a.text(p, v.word)
+				return
+			}
+		}
+		rest = more.rest
+	}
+	if w.appends {
+		rest = xargsWords(o, rest)
+	}
+	if w.shell && len(rest) > 0 {
+		a.text(p, word{text: joinWords(rest), unknown: slices.ContainsFunc(rest, func(w word) bool { return w.unknown })})
+		return
+	}
+	if w.appends {
+		stdin = nil
+	}
+	a.run(p, rest, assigns, stdin)
+}
+
+// xargsWords returns the command that xargs runs, with what it puts in unknown.
+func xargsWords(o options, rest []word) []word {
+	if len(rest) == 0 {
+		return nil
+	}
+	marks := []string{"{}"}
+	for _, v := range o.values {
+		if v.name == "I" && v.word.text != "" {
+			marks = append(marks, v.word.text)
+		}
+	}
+	out := make([]word, 0, len(rest)+1)
+	for _, w := range rest {
+		for _, m := range marks {
+			if strings.Contains(w.text, m) {
+				w = word{text: strings.ReplaceAll(w.text, m, "\x00"), unknown: true}
+			}
+		}
+		out = append(out, w)
+	}
+	return append(out, word{text: "\x00", unknown: true})
+}
+
+// splitString follows `env -S STRING words…`.
+func (a *analyzer) splitString(p *part, s word, rest []word, stdin *word) {
+	if s.unknown || strings.ContainsAny(s.text, "\\$'\"#") {
+		a.fault("the string of %q is split by rules that aren't judged", show(joinWords(p.words)))
+		return
+	}
+	words := []word{{text: "env"}}
+	for _, f := range strings.Fields(s.text) {
+		words = append(words, word{text: f})
+	}
+	a.run(p, append(words, rest...), nil, stdin)
+}
+
+// shell follows what a shell runs: a command string, a file (a part of its own,
+// nothing more), or its standard input.
+func (a *analyzer) shell(p *part, name string, stdin *word) {
+	o := scanShellOptions(p.words[1:])
+	switch {
+	case o.unknown:
+		a.fault("what %q runs is not known before it runs", show(joinWords(p.words)))
+	case o.command && len(o.rest) == 0:
+		a.fault("the command string of %s is missing", name)
+	case o.command:
+		a.text(p, o.rest[0])
+	case o.informs:
+	case len(o.rest) > 0 && !o.stdin && !deviceInput(o.rest[0].text):
+	case stdin != nil:
+		a.text(p, *stdin)
+	default:
+		a.fault("%s reads its commands from an input that isn't known before it runs", name)
+	}
+}
+
+// deviceInput reports whether a file name leads to an open descriptor, and so to
+// text that nobody sees.
+func deviceInput(s string) bool {
+	return s == "-" || s == "/dev/stdin" || strings.HasPrefix(s, "/dev/fd/") || strings.HasPrefix(s, "/proc/")
+}
+
+// find follows -exec and its like.
+func (a *analyzer) find(p *part) {
+	words := p.words[1:]
+	for i := 0; i < len(words); i++ {
+		switch words[i].text {
+		case "-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch":
+		default:
+			continue
+		}
+		end := i + 1
+		for end < len(words) && words[end].text != ";" && !(words[end].text == "+" && words[end-1].text == "{}") {
+			end++
+		}
+		inner := slices.Clone(words[i+1 : end])
+		for k, w := range inner {
+			if strings.Contains(w.text, "{}") {
+				inner[k] = word{text: strings.ReplaceAll(w.text, "{}", "\x00"), unknown: true}
+			}
+		}
+		outer := a.cwd
+		if strings.HasSuffix(words[i].text, "dir") {
+			a.cwd = &cwds{dirs: outer.dirs, unknown: true}
+		}
+		a.run(p, inner, nil, nil)
+		a.cwd = outer
+		i = end
+	}
+}
+
+// runner follows a program that the settings name as a runner: `ssh HOST …`,
+// `docker exec … NAME …`. The command is what follows the first word that isn't
+// an option, or "--". It reports whether p is a runner.
+func (a *analyzer) runner(p *part, stdin *word) bool {
+	for _, r := range a.env.Runners {
+		names := strings.Fields(r)
+		if len(names) == 0 || len(p.words) < len(names) || base(p.words[0].text) != names[0] {
+			continue
+		}
+		fits := true
+		for i, n := range names[1:] {
+			fits = fits && p.words[i+1].text == n
+		}
+		if !fits {
+			continue
+		}
+		a.via = r
+		rest := p.words[len(names):]
+		for len(rest) > 0 && strings.HasPrefix(rest[0].text, "-") && rest[0].text != "--" {
+			known := knownRunnerOption(names[0], rest[0].text)
+			rest = rest[1:]
+			if known && len(rest) > 0 {
+				rest = rest[1:]
+			}
+		}
+		if len(rest) > 0 && rest[0].text != "--" {
+			rest = rest[1:]
+		}
+		if len(rest) > 0 && rest[0].text == "--" {
+			rest = rest[1:]
+		}
+		if len(rest) == 0 {
+			return true
+		}
+		unknown := slices.ContainsFunc(rest, func(w word) bool { return w.unknown })
+		if names[0] == "ssh" {
+			a.text(p, word{text: joinWords(rest), unknown: unknown})
+		} else {
+			a.run(p, rest, nil, stdin)
+		}
+		return true
+	}
+	return false
+}
+
+// knownRunnerOption reports whether an option of a runner takes the next word as
+// its value.
+func knownRunnerOption(runner, option string) bool {
+	if strings.HasPrefix(option, "--") {
+		return !strings.Contains(option, "=") && slices.Contains([]string{
+			"--user", "--env", "--env-file", "--workdir", "--name", "--volume", "--mount", "--network", "--publish",
+			"--container", "--namespace", "--context", "--entrypoint", "--platform", "--detach-keys", "--index", "--file", "--project-name",
+		}, option)
+	}
+	letters := "uewvpcnhm"
+	if runner == "ssh" {
+		letters = "BbcDEeFIiJLlmOoPpQRSWw"
+	}
+	return len(option) == 2 && strings.Contains(letters, option[1:])
+}
