@@ -208,3 +208,27 @@ func versionOf(data []byte, pointer string) *string {
 		return &s
 	}
 }
+
+// MessageID returns the id of a message, reading no further than it must: the
+// rest of data may be no JSON at all. ok is false if no usable id was met.
+func MessageID(data []byte) (id ID, ok bool) {
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
+		return ID{}, false
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadValue()
+		if err != nil {
+			return ID{}, false
+		}
+		isID := string(name) == `"id"`
+		v, err := dec.ReadValue()
+		if err != nil {
+			return ID{}, false
+		}
+		if isID {
+			return parseID(v)
+		}
+	}
+	return ID{}, false
+}

@@ -1,0 +1,207 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"sync"
+
+	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/internal/proc"
+)
+
+// conn is one running process and the goroutine that reads it.
+type conn struct {
+	child  *proc.Child
+	ctx    context.Context // ends when the conn is over
+	cancel context.CancelFunc
+	over   chan struct{} // closed when the reader has left and the process is reaped
+
+	mu      sync.Mutex
+	pending *pending
+	// abandoned holds the ids of requests whose replies are to be dropped.
+	abandoned map[ahp.ID]struct{}
+	strays    int
+	failure   error // why the conn ended, once it has
+}
+
+// pending is a request that waits for its reply.
+type pending struct {
+	id   ahp.ID
+	done chan answer // has room for one
+}
+
+func newConn(child *proc.Child) *conn {
+	c := &conn{child: child, over: make(chan struct{}), abandoned: map[ahp.ID]struct{}{}}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	go c.read()
+	return c
+}
+
+// read delivers lines until the process or the conn ends.
+func (c *conn) read() {
+	defer close(c.over)
+	defer c.cancel()
+	var held []byte
+	for {
+		chunk, err := c.child.Read(c.ctx)
+		if err != nil {
+			c.lost(err, held)
+			return
+		}
+		if held, err = c.lines(append(held, chunk...)); err != nil {
+			c.fail(err)
+			c.child.Kill()
+			return
+		}
+	}
+}
+
+// lines delivers the complete lines of data and returns the rest.
+func (c *conn) lines(data []byte) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		line, rest, found := bytes.Cut(data, []byte("\n"))
+		if len(line) > ahp.MaxMessageBytes {
+			return nil, &ahp.Failure{Class: ahp.FailMalformed, Detail: "a line of output is longer than the limit"}
+		}
+		if !found {
+			return data, nil
+		}
+		c.deliver(line)
+		if c.strays > maxStrays {
+			return nil, &ahp.Failure{Class: ahp.FailMalformed, Detail: "the backend was ended: too many lines of output that answer nothing, the last " + excerpt(line)}
+		}
+		data = rest
+	}
+}
+
+// deliver hands a line to whoever it is for; the caller holds c.mu. A line that
+// is no reply to the pending request fails it (spec §29, stdio extra output): it
+// is handed over as it is, and decoding says what is wrong with it.
+func (c *conn) deliver(line []byte) {
+	id, ok := ahp.MessageID(line)
+	if ok {
+		if _, late := c.abandoned[id]; late && (c.pending == nil || c.pending.id != id) {
+			delete(c.abandoned, id)
+			return
+		}
+	}
+	p := c.pending
+	if p == nil {
+		c.strays++
+		return
+	}
+	c.pending = nil
+	if ok && id == p.id {
+		c.strays = 0
+	} else {
+		c.strays++
+		c.abandoned[p.id] = struct{}{}
+	}
+	p.done <- answer{reply: bytes.Clone(line)}
+}
+
+// expect registers the request that is about to be sent.
+func (c *conn) expect(id ahp.ID) *pending {
+	p := &pending{id: id, done: make(chan answer, 1)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failure != nil {
+		p.done <- answer{err: c.failure}
+		return p
+	}
+	// A retry has the id of the request that it repeats: an answer to either is
+	// an answer to both (§14).
+	delete(c.abandoned, id)
+	c.pending = p
+	return p
+}
+
+// forget withdraws a request that was not sent.
+func (c *conn) forget(p *pending) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pending == p {
+		c.pending = nil
+	}
+}
+
+// abandon gives up a request whose reply may still come.
+func (c *conn) abandon(p *pending) {
+	c.mu.Lock()
+	hung := false
+	if c.pending == p {
+		c.pending = nil
+		c.abandoned[p.id] = struct{}{}
+		hung = len(c.abandoned) > maxAbandoned
+	}
+	c.mu.Unlock()
+	if hung {
+		c.end(&ahp.Failure{Class: ahp.FailDeadline, Detail: "the backend was ended: it left too many requests unanswered"})
+	}
+}
+
+// lost ends a conn whose process closed its output, died or was told to end.
+func (c *conn) lost(err error, held []byte) {
+	if err == io.EOF {
+		// How it exited is known a moment after its output ended, if it exits.
+		exit := c.child.Stop()
+		what := "the backend ended"
+		if exit != (proc.Exit{}) || len(held) > 0 {
+			what = "the backend ended before it replied"
+		}
+		if len(held) > 0 {
+			what += ", in the middle of a line"
+		}
+		c.fail(exitFailure(c.child, what))
+		return
+	}
+	c.child.Kill()
+	c.fail(closedFailure())
+}
+
+// fail records the first reason and gives it to whoever waits.
+func (c *conn) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failure == nil {
+		c.failure = err
+	}
+	if c.pending != nil {
+		c.pending.done <- answer{err: c.failure}
+		c.pending = nil
+	}
+}
+
+// end kills the process and waits until it is gone. A nil reason leaves it to the
+// reader to say why.
+func (c *conn) end(reason error) {
+	if reason != nil {
+		c.fail(reason)
+	}
+	c.child.Kill()
+	<-c.over
+}
+
+// close ends the process politely and waits until it is gone.
+func (c *conn) close() {
+	c.fail(closedFailure())
+	c.child.Stop()
+	c.cancel()
+	<-c.over
+}
+
+func (c *conn) dead() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failure != nil
+}
+
+// why returns the reason why the conn ended.
+func (c *conn) why() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failure
+}

@@ -1,0 +1,296 @@
+// Package httptransport carries AHP messages to a backend over HTTP (§17). It is
+// apart from package transport because linking net/http costs every start of a
+// program more than a millisecond; it implements that package's interface.
+//
+// It guarantees one POST per message, exact statuses and media types, no followed
+// redirect, no cookie, no compression, bodies of at most 16 MiB, TLS with
+// validation for everything but this machine, and that a credential goes to the
+// configured URL only and into no error.
+//
+// Do not assume that a notification was processed: 202 and 204 say that it
+// arrived.
+package httptransport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/abhed/abhed/ahp"
+)
+
+const mediaType = "application/json"
+
+// Options tunes a transport. The zero value is right for most uses.
+type Options struct {
+	// LookupEnv finds the variable that holds a bearer token; nil means
+	// os.LookupEnv. It is asked for each message, so a token may be renewed.
+	LookupEnv func(name string) (value string, ok bool)
+	// ResolveRef finds the token that a tokenRef refers to; nil means that
+	// references can't be resolved, and New refuses them.
+	ResolveRef func(ctx context.Context, ref string) (string, error)
+	// Client, if set, is used instead of a client of the transport's own; its
+	// redirect policy and cookie jar are not. It is the caller's to close.
+	Client *http.Client
+}
+
+// Transport is a connection pool to one backend. Its methods are those of
+// transport.Transport and may be called from any goroutine.
+type Transport struct {
+	url    string
+	auth   *ahp.Authentication
+	opts   Options
+	client http.Client
+	own    *http.Transport // nil with a client of the caller
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	mu     sync.Mutex // orders Close against new calls
+	closed bool
+	calls  sync.WaitGroup
+}
+
+// New returns a transport to the URL of a backend. It refuses plain http to
+// another machine, OAuth, and a tokenRef that nothing resolves; whether the
+// credential is there is not checked before the first message (see Ready).
+func New(b *ahp.Backend, opts Options) (*Transport, error) {
+	scheme, _, _ := strings.Cut(b.Transport.URL, "://")
+	secure := strings.EqualFold(scheme, "https")
+	switch {
+	case b.Transport.Type != ahp.TransportHTTP || b.Transport.URL == "":
+		return nil, fmt.Errorf("backend %s: not an http configuration with a URL", b.ID)
+	case !secure && !ahp.IsLoopbackURL(b.Transport.URL):
+		return nil, fmt.Errorf("backend %s: plain http is allowed to this machine only; use https", b.ID)
+	case b.Authentication != nil && b.Authentication.Type != "bearer":
+		return nil, fmt.Errorf("backend %s: authentication %q isn't supported; use bearer", b.ID, b.Authentication.Type)
+	case b.Authentication != nil && b.Authentication.TokenRef != "" && opts.ResolveRef == nil:
+		return nil, fmt.Errorf("backend %s: nothing here resolves the tokenRef; use tokenEnv", b.ID)
+	}
+	if opts.LookupEnv == nil {
+		opts.LookupEnv = os.LookupEnv
+	}
+	t := &Transport{url: b.Transport.URL, auth: b.Authentication, opts: opts}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	if opts.Client != nil {
+		t.client = *opts.Client
+	} else {
+		t.own = newPool(secure)
+		t.client.Transport = t.own
+	}
+	t.client.Jar = nil
+	t.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return t, nil
+}
+
+// newPool returns a pool that, for plain http, connects to this machine only,
+// whatever a name resolves to, and never through a proxy.
+func newPool(secure bool) *http.Transport {
+	dialer := &net.Dialer{Timeout: 10 * time.Second}
+	pool := &http.Transport{
+		DisableCompression: true, MaxIdleConnsPerHost: 2, IdleConnTimeout: 90 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: secure,
+	}
+	if secure {
+		pool.Proxy = http.ProxyFromEnvironment
+		pool.DialContext = dialer.DialContext
+		return pool
+	}
+	pool.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dialer.DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		if tcp, ok := c.RemoteAddr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+			c.Close()
+			return nil, errors.New("plain http, and the name doesn't lead to this machine")
+		}
+		return c, nil
+	}
+	return pool
+}
+
+// Ready reports why the configured credential can't be had now, or nil: an
+// *ahp.Failure of class auth.
+func (t *Transport) Ready(ctx context.Context) error {
+	_, err := t.token(ctx)
+	return err
+}
+
+// token returns the bearer token, or "" where none is configured.
+func (t *Transport) token(ctx context.Context) (string, error) {
+	if t.auth == nil {
+		return "", nil
+	}
+	if t.auth.TokenRef != "" {
+		token, err := t.opts.ResolveRef(ctx, t.auth.TokenRef)
+		if err != nil || !isToken(token) {
+			// The resolver's text may hold the secret; it isn't repeated.
+			return "", &ahp.Failure{Class: ahp.FailAuth, Detail: "the tokenRef didn't resolve to a bearer token"}
+		}
+		return token, nil
+	}
+	token, ok := t.opts.LookupEnv(t.auth.TokenEnv)
+	if !ok || !isToken(token) {
+		return "", &ahp.Failure{Class: ahp.FailAuth, Detail: fmt.Sprintf("the environment variable %s holds no bearer token", t.auth.TokenEnv)}
+	}
+	return token, nil
+}
+
+// isToken reports whether s can be sent as a bearer token in one header line.
+func isToken(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// Exchange posts a request and returns the body of a 200.
+func (t *Transport) Exchange(ctx context.Context, msg []byte) ([]byte, error) {
+	var reply []byte
+	err := t.post(ctx, msg, func(resp *http.Response) error {
+		if resp.StatusCode != http.StatusOK {
+			return statusFailure(resp, "200")
+		}
+		if err := checkMediaType(resp.Header.Get("Content-Type")); err != nil {
+			return err
+		}
+		if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+			return &ahp.Failure{Class: ahp.FailMalformed, Detail: fmt.Sprintf("content encoding %.40q, expected none", enc)}
+		}
+		body, err := readBody(resp.Body)
+		reply = body
+		return err
+	})
+	return reply, err
+}
+
+// Notify posts a notification and expects 202 or 204 without a body.
+func (t *Transport) Notify(ctx context.Context, msg []byte) error {
+	return t.post(ctx, msg, func(resp *http.Response) error {
+		if resp.StatusCode != http.StatusAccepted && resp.StatusCode != http.StatusNoContent {
+			return statusFailure(resp, "202 or 204")
+		}
+		n, err := io.CopyN(io.Discard, resp.Body, 1)
+		if n > 0 {
+			return &ahp.Failure{Class: ahp.FailMalformed, Detail: "a notification was answered with a body"}
+		}
+		if err != nil && err != io.EOF {
+			return connectFailure(err)
+		}
+		return nil
+	})
+}
+
+// post sends msg and hands the response to use while it can be read.
+func (t *Transport) post(ctx context.Context, msg []byte, use func(*http.Response) error) error {
+	if len(msg) > ahp.MaxMessageBytes {
+		return &ahp.Failure{Class: ahp.FailMalformed, Detail: fmt.Sprintf("the message has %d bytes, the limit is %d", len(msg), ahp.MaxMessageBytes)}
+	}
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return closedFailure()
+	}
+	t.calls.Add(1)
+	t.mu.Unlock()
+	defer t.calls.Done()
+	callCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(t.ctx, stop)()
+
+	err := t.send(callCtx, msg, use)
+	switch {
+	case err == nil:
+		return nil
+	case t.ctx.Err() != nil:
+		return closedFailure()
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &ahp.Failure{Class: ahp.FailDeadline, Detail: "the deadline passed before the response was complete", Err: ctx.Err()}
+	case ctx.Err() != nil:
+		return fmt.Errorf("cancelled while waiting for the response: %w", ctx.Err())
+	}
+	return err
+}
+
+func (t *Transport) send(ctx context.Context, msg []byte, use func(*http.Response) error) error {
+	token, err := t.token(ctx)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(msg))
+	if err != nil {
+		return connectFailure(err)
+	}
+	req.Header.Set("Content-Type", mediaType)
+	req.Header.Set("Accept", mediaType)
+	req.Header.Set("User-Agent", "ahp")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := t.client.Do(req)
+	if err != nil {
+		return connectFailure(err)
+	}
+	defer resp.Body.Close()
+	return use(resp)
+}
+
+func checkMediaType(header string) error {
+	got, params, err := mime.ParseMediaType(header)
+	charset, has := params["charset"]
+	if err != nil || got != mediaType || has && !strings.EqualFold(charset, "utf-8") {
+		return &ahp.Failure{Class: ahp.FailMalformed, Detail: fmt.Sprintf("content type %.60q, expected %q", header, mediaType)}
+	}
+	return nil
+}
+
+func readBody(r io.Reader) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r, ahp.MaxMessageBytes+1))
+	if err != nil {
+		return nil, connectFailure(err)
+	}
+	if len(body) > ahp.MaxMessageBytes {
+		return nil, &ahp.Failure{Class: ahp.FailMalformed, Detail: "the response is larger than the limit"}
+	}
+	return body, nil
+}
+
+func statusFailure(resp *http.Response, expected string) error {
+	class := ahp.FailHTTPStatus
+	switch resp.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
+		class = ahp.FailAuth
+	}
+	return &ahp.Failure{Class: class, Detail: fmt.Sprintf("HTTP status %d, expected %s", resp.StatusCode, expected)}
+}
+
+func connectFailure(err error) error {
+	return &ahp.Failure{Class: ahp.FailConnect, Detail: err.Error(), Err: err}
+}
+
+func closedFailure() error {
+	return &ahp.Failure{Class: ahp.FailShutdown, Detail: "the transport is closed"}
+}
+
+// Close cancels what is pending, waits for it and closes the connections.
+func (t *Transport) Close() error {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.cancel()
+	t.calls.Wait()
+	if t.own != nil {
+		t.own.CloseIdleConnections()
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package transport
+
+import (
+	"errors"
+	"time"
+
+	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/internal/proc"
+)
+
+// StdioOptions tunes a stdio transport. The zero value is right for most uses.
+type StdioOptions struct {
+	// Name is what messages call the backend; empty means the command.
+	Name string
+	// Dir is the working directory where the registration names none; empty means
+	// that of this process.
+	Dir string
+	// Env holds NAME=value entries beyond the small environment that every
+	// backend gets: PATH, HOME, LANG, LC_*, TMPDIR, USER, XDG_*.
+	Env []string
+	// OnStderr, if set, gets each line of the backend's standard error. It must
+	// return soon.
+	OnStderr func(line string)
+	// Grace is how long the process may take to end after Close; zero means one
+	// second.
+	Grace time.Duration
+	// Backoff is the first pause before a process that died without having
+	// answered is started again; it doubles up to 64 times that. Zero means 100 ms.
+	Backoff time.Duration
+}
+
+// Stdio returns a transport to the command of a registration: to a process that
+// stays, or to one per message, as its lifecycle says (§16). Nothing is started
+// before the first message. It refuses a configuration of another type.
+func Stdio(cfg ahp.TransportConfig, opts StdioOptions) (Transport, error) {
+	if cfg.Type != ahp.TransportStdio || cfg.Command == "" {
+		return nil, errors.New("transport: not a stdio configuration with a command")
+	}
+	if opts.Backoff == 0 {
+		opts.Backoff = 100 * time.Millisecond
+	}
+	if opts.Name == "" {
+		opts.Name = cfg.Command
+	}
+	spec := proc.Spec{
+		Name: opts.Name, Path: cfg.Command, Args: cfg.Args, Dir: cfg.Cwd,
+		Env: proc.Environ(opts.Env), OnStderr: opts.OnStderr, Grace: opts.Grace,
+	}
+	if spec.Dir == "" {
+		spec.Dir = opts.Dir
+	}
+	switch cfg.Lifecycle {
+	case ahp.LifecyclePersistent:
+		return newPersistent(spec, opts.Backoff), nil
+	case ahp.LifecyclePerEvent:
+		return newPerEvent(spec), nil
+	}
+	return nil, errors.New("transport: the lifecycle is neither persistent nor per_event")
+}
+
+// launchFailure returns the failure for a process that could not be started.
+func launchFailure(err error) *ahp.Failure {
+	return &ahp.Failure{Class: ahp.FailLaunch, Detail: err.Error(), Err: err}
+}
+
+// exitFailure returns the failure for a process that ended too early.
+func exitFailure(child *proc.Child, what string) *ahp.Failure {
+	detail := what
+	select {
+	case <-child.Done():
+		detail += ": " + child.Exit().String()
+	default:
+		detail += ": it closed its output"
+	}
+	if tail := child.StderrTail(); tail != "" {
+		detail += "; its standard error ends with " + excerpt([]byte(tail[max(0, len(tail)-60):]))
+	}
+	return &ahp.Failure{Class: ahp.FailExit, Detail: detail}
+}
