@@ -127,3 +127,9 @@ func Comments() Fault { return func(p *plan) { p.comments = true } }
 
 // ReasoningField sends the reasoning in another member.
 func ReasoningField(name string) Fault { return func(p *plan) { p.reasoningField = name } }
+
+// Finishing ends the reply with another finish reason.
+func Finishing(reason string) Fault { return func(p *plan) { p.turn.Finish = reason } }
+
+// Both applies two faults as one.
+func Both(a, b Fault) Fault { return func(p *plan) { a(p); b(p) } }

@@ -175,10 +175,14 @@ func (p *plan) usage() object {
 }
 
 func (p *plan) args(c Call) string {
-	if p.truncateArgs {
-		return c.Args[:len(c.Args)/2]
+	if !p.truncateArgs {
+		return c.Args
 	}
-	return c.Args
+	half := len(c.Args) / 2
+	for half > 0 && !utf8.RuneStart(c.Args[half]) {
+		half--
+	}
+	return c.Args[:half]
 }
 
 // callDeltas returns the deltas that stream the calls, one call after the other,
