@@ -149,10 +149,10 @@ func (l *Loop) turnOnce(ctx context.Context, cut *int) *end {
 	if e == nil {
 		e = l.answer(ctx, resp, cut)
 	}
-	if _, err := l.o.Log.Append(system(&event.TurnEnded{Turn: l.turn})); err != nil && e == nil {
+	if _, err := l.o.Log.Append(system(&event.TurnEnded{Turn: l.turn})); err != nil {
 		e = recordFailed(err)
 	}
-	if err := l.o.Log.Sign(); err != nil && e == nil {
+	if err := l.o.Log.Sign(); err != nil {
 		e = recordFailed(err)
 	}
 	return e

@@ -1,0 +1,89 @@
+package gate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/abhed/abhed/internal/agent"
+	"github.com/abhed/abhed/internal/event"
+	"github.com/abhed/abhed/internal/tool"
+)
+
+// withheld is what the model reads in place of a result that could not be
+// reviewed.
+const withheld = "The result was withheld: the turn was interrupted before it could be reviewed."
+
+// Finish shows a call's outcome to the extensions, then to the backends, and puts
+// what is left of it on disk. A result that nobody could review because ctx ended
+// is withheld if somebody would have.
+func (g *Gate) Finish(ctx context.Context, o agent.Outcome) (agent.Final, error) {
+	f := &finishing{g: g, o: o, content: tool.Clean(o.Content), isError: o.IsError}
+	f.e = event.ToolEnded{
+		Turn: o.Turn, CallID: o.Call.ID, Tool: o.Call.Tool, Outcome: o.Kind,
+		DurationMS: o.Duration.Milliseconds(), WorkDir: o.WorkDir,
+	}
+	before := f.content
+	f.e.Injected = g.takeInjected(o.Call.ID)
+	if o.Ran || o.Kind == "supplied" {
+		f.extensions(ctx)
+	}
+	f.backends(ctx)
+	if f.content != before {
+		sum := sha256.Sum256([]byte(before))
+		f.e.OriginalHash = hex.EncodeToString(sum[:])
+	}
+	f.e.Content, f.e.IsError = f.content, f.isError
+	if _, err := g.o.Log.AppendDurable(event.Draft{Actor: event.ActorTool, Trust: event.TrustUntrusted, Payload: &f.e}); err != nil {
+		return agent.Final{}, err
+	}
+	return agent.Final{Content: f.content, IsError: f.isError, Injected: f.e.Injected, Stop: f.stop}, nil
+}
+
+// finishing is the state of one Finish; it belongs to one goroutine.
+type finishing struct {
+	g       *Gate
+	o       agent.Outcome
+	content string
+	isError bool
+	stop    string
+	e       event.ToolEnded
+}
+
+func (f *finishing) extensions(ctx context.Context) {
+	x := f.g.o.Extensions
+	if x == nil || !x.WatchesResults() {
+		return
+	}
+	if ctx.Err() != nil {
+		f.content, f.isError = withheld, true
+		return
+	}
+	a := x.ToolResult(ctx, f.o.Call, f.o.Decl, f.content, f.isError)
+	f.e.Asked = append(f.e.Asked, a.Asked...)
+	if ctx.Err() != nil {
+		f.content, f.isError = withheld, true
+		return
+	}
+	f.content, f.isError = tool.Clean(a.Content), a.IsError
+	f.e.RewrittenBy = append(f.e.RewrittenBy, a.RewrittenBy...)
+}
+
+// inject keeps context that a backend added while the call was judged until its
+// result is delivered.
+func (g *Gate) inject(callID string, texts []string) {
+	if len(texts) == 0 {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.injected[callID] = append(g.injected[callID], texts...)
+}
+
+func (g *Gate) takeInjected(callID string) []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	texts := g.injected[callID]
+	delete(g.injected, callID)
+	return texts
+}
