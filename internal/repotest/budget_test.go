@@ -1,0 +1,167 @@
+package repotest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"strings"
+	"testing"
+)
+
+// budget is a size that is reported above warn and refused above fail.
+type budget struct {
+	what       string
+	warn, fail int
+}
+
+// finding is one size above its budget's first figure.
+type finding struct {
+	text  string
+	fatal bool
+}
+
+func (b budget) check(where string, size int) []finding {
+	if size <= b.warn {
+		return nil
+	}
+	return []finding{{text: fmt.Sprintf("%s: %d %s, the budget is %d (%d at most)", where, size, b.what, b.warn, b.fail), fatal: size > b.fail}}
+}
+
+// sizeFindings measures a package against the budgets. Generated files are
+// excepted; a function's tables, that is its list and map literals, don't count.
+func sizeFindings(p *pkg) []finding {
+	var out []finding
+	for _, f := range p.files {
+		if f.generated {
+			continue
+		}
+		out = append(out, budget{"lines in a file", 400, 800}.check(f.path, f.lines)...)
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				out = append(out, budget{"lines in a function", 60, 120}.check(p.at(n.Pos())+": "+n.Name.Name, functionLines(p.fset, n))...)
+			case *ast.InterfaceType:
+				out = append(out, budget{"methods in an interface", 6, 12}.check(p.at(n.Pos()), n.Methods.NumFields())...)
+			}
+			return true
+		})
+	}
+	if public := p.path != "ahp" && p.name != "main" && !strings.HasPrefix(p.path+"/", "internal/") && !strings.Contains(p.path, "/internal/"); public {
+		out = append(out, budget{"exported names", 40, 80}.check("package "+p.path, len(exportedNames(p)))...)
+	}
+	return out
+}
+
+// functionLines counts a function's lines without those inside its tables.
+func functionLines(fset *token.FileSet, f *ast.FuncDecl) int {
+	span := func(n ast.Node) int { return fset.Position(n.End()).Line - fset.Position(n.Pos()).Line }
+	lines := span(f) + 1
+	ast.Inspect(f, func(n ast.Node) bool {
+		lit, is := n.(*ast.CompositeLit)
+		if !is {
+			return true
+		}
+		switch lit.Type.(type) {
+		case *ast.ArrayType, *ast.MapType:
+			lines -= span(lit)
+			return false
+		}
+		return true
+	})
+	return lines
+}
+
+// exportedNames returns the package-level names that importers see.
+func exportedNames(p *pkg) []string {
+	var names []string
+	add := func(id *ast.Ident) {
+		if id.IsExported() {
+			names = append(names, id.Name)
+		}
+	}
+	for _, f := range p.code() {
+		for _, d := range f.ast.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil {
+					add(d.Name)
+				}
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					switch s := s.(type) {
+					case *ast.TypeSpec:
+						add(s.Name)
+					case *ast.ValueSpec:
+						for _, id := range s.Names {
+							add(id)
+						}
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+func TestBudgets(t *testing.T) {
+	for _, p := range repo(t).pkgs {
+		for _, f := range sizeFindings(p) {
+			if f.fatal {
+				t.Error(f.text)
+			} else {
+				t.Log(f.text)
+			}
+		}
+	}
+}
+
+func TestBudgetRule(t *testing.T) {
+	long := func(n int) string { return "func f() {\n" + strings.Repeat("\tg()\n", n-2) + "}\n" }
+	table := "func f() {\n\t_ = []int{\n" + strings.Repeat("\t\t1,\n", 200) + "\t}\n}\n"
+	methods := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "M%d()\n", i)
+		}
+		return "type I interface {\n" + b.String() + "}\n"
+	}
+	names := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "const N%d = 1\n", i)
+		}
+		return b.String()
+	}
+	for _, c := range []struct {
+		name, dir, src string
+		want           string
+		fatal          bool
+	}{
+		{"function in budget", "internal/a", long(60), "", false},
+		{"function warned", "internal/a", long(61), "61 lines in a function", false},
+		{"function refused", "internal/a", long(121), "121 lines in a function", true},
+		{"table", "internal/a", table, "", false},
+		{"file warned", "internal/a", strings.Repeat("//\n", 400), "401 lines in a file", false},
+		{"file refused", "internal/a", strings.Repeat("//\n", 800), "801 lines in a file", true},
+		{"interface in budget", "internal/a", methods(6), "", false},
+		{"interface warned", "internal/a", methods(7), "7 methods", false},
+		{"interface refused", "internal/a", methods(13), "13 methods", true},
+		{"names in budget", "ahp/a", names(40), "", false},
+		{"names warned", "ahp/a", names(41), "41 exported names", false},
+		{"names refused", "ahp/a", names(81), "81 exported names", true},
+		{"names of the wire", "ahp", names(81), "", false},
+		{"internal names", "internal/a", names(81), "", false},
+	} {
+		got := sizeFindings(fake(t, c.dir, map[string]string{"a.go": "package x\n" + c.src}))
+		switch {
+		case c.want == "" && len(got) == 0:
+		case len(got) == 1 && c.want != "" && strings.Contains(got[0].text, c.want) && got[0].fatal == c.fatal:
+		default:
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+	generated := fake(t, "internal/a", map[string]string{"a.go": "// Code generated by x. DO NOT EDIT.\n\npackage x\n" + long(300)})
+	if got := sizeFindings(generated); len(got) != 0 {
+		t.Errorf("generated: %v", got)
+	}
+}

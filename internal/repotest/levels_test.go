@@ -1,0 +1,120 @@
+package repotest
+
+import (
+	"fmt"
+	"path"
+	"testing"
+)
+
+// level is one row of the table of levels: the packages that match pattern
+// (path.Match, relative to the module root) stand at that level.
+type level struct {
+	pattern string
+	level   int
+	// testOnly says that only tests may import it.
+	testOnly bool
+}
+
+// free is the level of what may import everything and is imported by nothing.
+const free = 15
+
+// levels is the table of levels. A package imports only strictly lower ones;
+// packages of one level never import each other. The first row that matches
+// counts. When the code shows a better place for a package, move its row in the
+// same commit.
+func levels() []level {
+	return []level{
+		{pattern: "internal/run", level: 0},
+		{pattern: "internal/strictjson", level: 0},
+		{pattern: "ahp", level: 1},
+		{pattern: "internal/event", level: 1},
+		{pattern: "internal/config", level: 1},
+		{pattern: "internal/jsonrpc", level: 2},
+		{pattern: "internal/proc", level: 2},
+		{pattern: "internal/chain", level: 2},
+		{pattern: "internal/policy", level: 3},
+		{pattern: "internal/sandbox", level: 3},
+		{pattern: "ahp/transport", level: 3},
+		{pattern: "ahp/transport/*", level: 3}, // apart, so that stdio alone links no net/http
+		{pattern: "ahp/harness", level: 4},
+		{pattern: "ahp/backend", level: 4},
+		{pattern: "ahp/adapter/*", level: 4},
+		{pattern: "internal/workspace", level: 4},
+		{pattern: "internal/require", level: 4, testOnly: true},
+		{pattern: "ahp/ahptest", level: 5},
+		{pattern: "ahp/conformance/vectors", level: 5},
+		{pattern: "ahp/conformance", level: 6},
+		{pattern: "internal/hookd", level: 6},
+		{pattern: "internal/model", level: 7},
+		{pattern: "internal/tool", level: 7},
+		{pattern: "internal/control", level: 7},
+		{pattern: "internal/agent", level: 8},
+		{pattern: "internal/model/sse", level: 8},
+		{pattern: "internal/model/modeltest", level: 8, testOnly: true},
+		{pattern: "internal/model/*", level: 9},
+		{pattern: "internal/tool/*", level: 9},
+		{pattern: "internal/session", level: 9},
+		{pattern: "internal/extension", level: 9},
+		{pattern: "internal/mcp", level: 9},
+		{pattern: "internal/gate", level: 10},
+		{pattern: "internal/tui", level: 11},
+		{pattern: "internal/rpcmode", level: 11},
+		{pattern: "internal/httpserver", level: 11},
+		{pattern: "internal/app", level: 12},
+		{pattern: "", level: 13},
+		{pattern: "cmd/*", level: 14},
+		{pattern: "internal/repotest", level: free, testOnly: true},
+		{pattern: "bench", level: free, testOnly: true},
+		{pattern: "examples/*", level: free, testOnly: true},
+		{pattern: "examples/*/*", level: free, testOnly: true},
+	}
+}
+
+func levelOf(dir string) (level, bool) {
+	for _, l := range levels() {
+		if is, err := path.Match(l.pattern, dir); err == nil && is {
+			return l, true
+		}
+	}
+	return level{}, false
+}
+
+// levelViolations checks one package's imports.
+func levelViolations(p *pkg) []string {
+	here, known := levelOf(p.path)
+	if !known {
+		return []string{fmt.Sprintf("package %q has no level: give it a row in the table of internal/repotest/levels_test.go", p.path)}
+	}
+	var out []string
+	own, _ := p.imports()
+	for _, imported := range own {
+		there, known := levelOf(imported)
+		switch {
+		case !known: // said where that package itself is checked
+		case there.testOnly:
+			out = append(out, fmt.Sprintf("%s imports %s, which is for tests only", p.path, imported))
+		case there.level >= here.level:
+			out = append(out, fmt.Sprintf("%s (level %d) imports %s (level %d): a package imports only strictly lower levels", p.path, here.level, imported, there.level))
+		}
+	}
+	return out
+}
+
+func TestLevels(t *testing.T) {
+	for _, p := range repo(t).pkgs {
+		report(t, levelViolations(p))
+	}
+}
+
+func TestLevelRule(t *testing.T) {
+	src := func(imports string) map[string]string {
+		return map[string]string{"a.go": "package x\nimport (\n" + imports + "\n)\n", "a_test.go": "package x\nimport _ \"" + modulePath + "/internal/app\"\n"}
+	}
+	own := func(dir string) string { return "_ \"" + modulePath + "/" + dir + "\"\n" }
+	wantViolations(t, levelViolations(fake(t, "internal/policy", src(own("internal/config")+own("ahp")+`_ "fmt"`))))
+	wantViolations(t, levelViolations(fake(t, "internal/policy", src(own("internal/sandbox")))), "internal/policy (level 3) imports internal/sandbox (level 3)")
+	wantViolations(t, levelViolations(fake(t, "internal/config", src(own("internal/policy")))), "(level 1) imports internal/policy (level 3)")
+	wantViolations(t, levelViolations(fake(t, "internal/gate", src(own("internal/require")))), "for tests only")
+	wantViolations(t, levelViolations(fake(t, "internal/event", src("_ \""+modulePath+"\"\n"))), "level 13")
+	wantViolations(t, levelViolations(fake(t, "internal/novel", src(``))), `"internal/novel" has no level`)
+}
