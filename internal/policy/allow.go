@@ -138,7 +138,7 @@ func (e *evaluation) lookalike(p *part, r *rule, out *Part) string {
 		return fmt.Sprintf("%q can't be resolved", found)
 	}
 	for _, form := range [...]string{forms.Absolute, forms.Place.Path} {
-		if inside(form, e.roots, forms.Place.Fold) || inside(form, e.places(e.in.Env.Writable), forms.Place.Fold) {
+		if inside(form, e.roots.get(e), forms.Place.Fold) || inside(form, e.temp.get(e), forms.Place.Fold) {
 			return fmt.Sprintf("%q is found at %q, where the agent can write", program, form)
 		}
 	}

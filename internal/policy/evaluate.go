@@ -13,8 +13,9 @@ type evaluation struct {
 	in      *Input
 	mode    Mode
 	paths   resolver
-	roots   []string // each as given and resolved
-	homes   []string // the same of the home directory
+	roots   lazyDirs
+	homes   lazyDirs // the home directory
+	temp    lazyDirs // the writable places outside the roots
 	result  Result
 	subject string // folded, of a URL or text
 	// forms is the path of a call whose subject is one.
@@ -74,9 +75,10 @@ func (e *evaluation) pass(s Step, note string) bool {
 // prepare resolves or parses the subject. It returns false if that already
 // decided.
 func (e *evaluation) prepare() bool {
-	e.roots = e.places(e.in.Call.Roots)
+	e.roots.given = e.in.Call.Roots
+	e.temp.given = e.in.Env.Writable
 	if e.in.Env.Home != "" {
-		e.homes = e.places([]string{e.in.Env.Home})
+		e.homes.given = []string{e.in.Env.Home}
 	}
 	switch d := e.in.Declaration; d.Kind {
 	case SubjectPath:
@@ -100,6 +102,21 @@ func (e *evaluation) resolve(dir, given string) (PathForms, error) {
 		return f(dir, given, e.in.Env.Home)
 	}
 	return e.paths.resolve(dir, given)
+}
+
+// lazyDirs are directories that are resolved when they are first needed.
+type lazyDirs struct {
+	given, resolved []string
+	done            bool
+}
+
+// get returns each directory as given and, where that differs, with links
+// resolved.
+func (l *lazyDirs) get(e *evaluation) []string {
+	if !l.done {
+		l.resolved, l.done = e.places(l.given), true
+	}
+	return l.resolved
 }
 
 // places returns absolute directories, as given and with links resolved.
@@ -262,7 +279,7 @@ const (
 
 // inRoots reports whether the true place lies in a root.
 func (e *evaluation) inRoots(f *PathForms) bool {
-	return inside(f.Place.Path, e.roots, f.Place.Fold)
+	return inside(f.Place.Path, e.roots.get(e), f.Place.Fold)
 }
 
 func (e *evaluation) allowRule() bool {

@@ -41,7 +41,7 @@ func (e *evaluation) target(r redir) target {
 		return t
 	}
 	for _, d := range r.cwd.dirs {
-		given := r.target.text
+		given := processView(r.target.text)
 		if strings.HasPrefix(given, "~") {
 			given = "./" + given // the shell has expanded what it expands
 		}
@@ -105,6 +105,7 @@ func (c *shellCall) judge(e *evaluation) {
 func credentialWord(w word, at *cwds) hit {
 	out := hitNo
 	for _, s := range pathsIn(w.text) {
+		s = processView(s)
 		if path.IsAbs(s) || s != "" && s[0] <= anyName {
 			out = either(out, credentialPath(cleanWord(s)))
 			continue
@@ -119,7 +120,6 @@ func credentialWord(w word, at *cwds) hit {
 // cleanWord cleans a path as text; one with unknown stretches only of what is
 // sure to be nothing.
 func cleanWord(s string) string {
-	s = processView(s)
 	if !strings.ContainsAny(s, unknownBytes) {
 		return path.Clean(s)
 	}
@@ -130,15 +130,27 @@ func cleanWord(s string) string {
 }
 
 // processView drops what leads from /proc back to the files: the working
-// directory and the root of a process.
+// directory and the root of a process. What it returns may be relative.
 func processView(s string) string {
-	rest, ok := strings.CutPrefix(s, "/proc/")
-	if !ok {
-		return s
-	}
-	parts := strings.SplitN(rest, "/", 3)
-	if len(parts) == 3 && parts[1] == "root" {
-		return "/" + parts[2]
+	for range 8 {
+		clean := s
+		if strings.Contains(s, "//") || strings.Contains(s, "/./") {
+			clean = path.Clean(s)
+		}
+		rest, ok := strings.CutPrefix(clean, "/proc/")
+		if !ok {
+			return s
+		}
+		_, inRoot, root := strings.Cut(rest, "/root/")
+		_, inDir, cwd := strings.Cut(rest, "/cwd/")
+		switch {
+		case root && (!cwd || len(inRoot) > len(inDir)):
+			s = "/" + inRoot
+		case cwd && inDir != "":
+			s = strings.TrimLeft(inDir, "/")
+		default:
+			return s
+		}
 	}
 	return s
 }
@@ -172,7 +184,6 @@ func (c *shellCall) unjudgeable() string {
 // outside says which redirection writes outside every place that mode auto
 // covers, or returns "".
 func (c *shellCall) outside(e *evaluation) string {
-	writable := e.places(e.in.Env.Writable)
 	for i := range c.targets {
 		t := &c.targets[i]
 		if !t.writes || t.device {
@@ -183,7 +194,7 @@ func (c *shellCall) outside(e *evaluation) string {
 		}
 		for k := range t.forms {
 			f := &t.forms[k]
-			if !e.inRoots(f) && !inside(f.Place.Path, writable, f.Place.Fold) {
+			if !e.inRoots(f) && !inside(f.Place.Path, e.temp.get(e), f.Place.Fold) {
 				return fmt.Sprintf("the redirection to %q writes outside the roots", f.Place.Path)
 			}
 		}

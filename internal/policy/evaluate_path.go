@@ -38,9 +38,9 @@ func (e *evaluation) matchesForm(r *pathRule, p string, fold, some bool) bool {
 	case baseAbsolute:
 		return r.matches(p, fold, some)
 	case baseHome:
-		bases = e.homes
+		bases = e.homes.get(e)
 	default:
-		bases = e.roots
+		bases = e.roots.get(e)
 	}
 	for _, b := range bases {
 		if rel, ok := below(p, foldName(b, fold)); ok && r.matches(rel, fold, some) {

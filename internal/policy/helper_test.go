@@ -74,7 +74,7 @@ func newWorld(t testing.TB) world {
 
 func (w world) env(mode Mode) Env {
 	return Env{
-		Mode: mode, Home: w.home, Writable: []string{"/tmp"},
+		Mode: mode, Home: w.home, Writable: []string{"/var/tmp"},
 		Getenv:   func(string) string { return "" },
 		LookPath: w.lookPath,
 	}

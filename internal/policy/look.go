@@ -116,6 +116,7 @@ func (e *evaluation) lookAtText(r *pathRule, w word, at *cwds, some bool) bool {
 		return false
 	}
 	for _, s := range pathsIn(w.text) {
+		s = processView(s)
 		if some && e.possiblePath(r, s, at) {
 			return true
 		}
@@ -134,14 +135,10 @@ func (e *evaluation) lookAtText(r *pathRule, w word, at *cwds, some bool) bool {
 // literalPath reports whether a path rule matches s, seen from dir.
 func (e *evaluation) literalPath(r *pathRule, s, dir string) bool {
 	given := s
-	if strings.HasPrefix(s, "~") && s != "~" && !strings.HasPrefix(s, "~/") {
-		given = "./" + s
-	}
-	if inProc, ok := strings.CutPrefix(given, "/proc/"); ok {
-		if _, after, ok := strings.Cut(inProc, "/cwd/"); ok {
-			given = after
-		} else if _, after, ok := strings.Cut(inProc, "/root/"); ok {
-			given = "/" + after
+	if strings.HasPrefix(given, "~") {
+		given = "./" + given // the shell has expanded what it expands
+		if rest, ok := strings.CutPrefix(s, "~/"); ok && e.in.Env.Home != "" {
+			given = e.in.Env.Home + "/" + rest // but some programs do so too
 		}
 	}
 	if f, err := e.resolve(dir, given); err == nil {

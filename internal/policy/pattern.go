@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math/bits"
 	"strings"
 	"unicode/utf8"
 
@@ -43,6 +44,8 @@ type pattern struct {
 	separators string
 	// all reports that the pattern is a lone "*" or "**".
 	all bool
+	// must is the longest literal run: no text without it matches.
+	must string
 	// literal reports that there is no wildcard at all.
 	literal bool
 }
@@ -145,14 +148,24 @@ func tokenize(s string, one, star tokenKind) []token {
 
 func finish(tokens []token, separators string) *pattern {
 	p := &pattern{tokens: tokens, separators: separators}
-	var b strings.Builder
-	for _, t := range tokens {
-		if t.kind != tokLit {
-			break
+	var run []byte
+	keep := func(at int) {
+		if at == len(run) {
+			p.prefix = string(run)
 		}
-		b.WriteByte(t.lit)
+		if len(run) > len(p.must) {
+			p.must = string(run)
+		}
+		run = run[:0]
 	}
-	p.prefix = b.String()
+	for i, t := range tokens {
+		if t.kind == tokLit {
+			run = append(run, t.lit)
+		} else {
+			keep(i)
+		}
+	}
+	keep(len(tokens))
 	p.literal = len(p.prefix) == len(tokens)
 	p.all = len(tokens) == 1 && tokens[0].kind == tokStar
 	return p
@@ -187,6 +200,9 @@ func (p *pattern) matches(s string) bool {
 	if p.literal {
 		return len(s) == len(p.prefix)
 	}
+	if !strings.Contains(s[len(p.prefix):], p.must) && len(p.must) > len(p.prefix) {
+		return false
+	}
 	return p.run(s, false)
 }
 
@@ -209,19 +225,25 @@ func (p *pattern) possible(s string) bool {
 	return p.run(s, true)
 }
 
+// states is a set of positions in a pattern, position i being before token i.
+type states []uint64
+
+func (s states) add(i int) { s[i>>6] |= 1 << (i & 63) }
+
+func (s states) has(i int) bool { return s[i>>6]&(1<<(i&63)) != 0 }
+
 // run simulates the pattern as an automaton, in time proportional to the length
 // of s times that of the pattern. With some an unknown stretch is any text that
 // it can be; without, only a wildcard that accepts all of that accepts it.
 func (p *pattern) run(s string, some bool) bool {
-	var buf [2][96]bool
-	cur, next := buf[0][:], buf[1][:]
-	if n := len(p.tokens) + 1; n > len(cur) {
-		cur, next = make([]bool, n), make([]bool, n)
+	var buf [2][4]uint64
+	cur, next := states(buf[0][:]), states(buf[1][:])
+	if n := len(p.tokens)>>6 + 1; n > len(cur) {
+		cur, next = make(states, n), make(states, n)
 	} else {
 		cur, next = cur[:n], next[:n]
 	}
-	cur[0] = true
-	p.skipStars(cur)
+	p.reach(cur, 0)
 	for i := 0; i < len(s); {
 		c := s[i]
 		size := 1
@@ -234,50 +256,68 @@ func (p *pattern) run(s string, some bool) bool {
 			if c >= utf8.RuneSelf {
 				_, size = utf8.DecodeRuneInString(s[i:])
 			}
-			p.consume(cur, next, s[i:i+size])
+			if !p.consume(cur, next, s[i:i+size]) {
+				return false
+			}
 		}
 		i += size
-		p.skipStars(next)
 		cur, next = next, cur
 		clear(next)
 	}
-	return cur[len(p.tokens)]
+	return cur.has(len(p.tokens))
 }
 
-// skipStars lets every reached wildcard for any text accept nothing.
-func (p *pattern) skipStars(states []bool) {
-	for i, t := range p.tokens {
-		if states[i] && (t.kind == tokStar || t.kind == tokStarIn) {
-			states[i+1] = true
-		}
+// reach adds position i, and what is reached from it without any text.
+func (p *pattern) reach(set states, i int) {
+	set.add(i)
+	for i < len(p.tokens) && (p.tokens[i].kind == tokStar || p.tokens[i].kind == tokStarIn) {
+		i++
+		set.add(i)
 	}
 }
 
-// consume moves every state over one character. A literal character of several
-// bytes is that many tokens.
-func (p *pattern) consume(cur, next []bool, char string) {
-	for i, t := range p.tokens {
-		if !cur[i] {
-			continue
-		}
-		switch t.kind {
-		case tokLit:
-			if p.literalAt(i, char) {
-				next[i+len(char)] = true
+// consume moves every state over one character, and reports whether any is left.
+// A literal character of several bytes is that many tokens.
+func (p *pattern) consume(cur, next states, char string) bool {
+	alive := false
+	for w, set := range cur {
+		for ; set != 0; set &= set - 1 {
+			i := w<<6 + bits.TrailingZeros64(set)
+			if i == len(p.tokens) {
+				continue
 			}
-		case tokOne:
-			next[i+1] = true
-		case tokStar:
-			next[i] = true
-		case tokOneIn:
-			next[i+1] = next[i+1] || !p.separates(char)
-		case tokStarIn:
-			next[i] = next[i] || !p.separates(char)
+			to := -1
+			switch t := p.tokens[i]; t.kind {
+			case tokLit:
+				if t.lit == char[0] && p.literalAt(i, char) {
+					to = i + len(char)
+				}
+			case tokOne:
+				to = i + 1
+			case tokStar:
+				to = i
+			case tokOneIn:
+				if !p.separates(char) {
+					to = i + 1
+				}
+			case tokStarIn:
+				if !p.separates(char) {
+					to = i
+				}
+			}
+			if to >= 0 {
+				p.reach(next, to)
+				alive = true
+			}
 		}
 	}
+	return alive
 }
 
 func (p *pattern) literalAt(i int, char string) bool {
+	if len(char) == 1 {
+		return true // the caller compared the first byte
+	}
 	if i+len(char) > len(p.tokens) {
 		return false
 	}
@@ -290,20 +330,29 @@ func (p *pattern) literalAt(i int, char string) bool {
 }
 
 func (p *pattern) separates(char string) bool {
-	return len(char) == 1 && strings.Contains(p.separators, char)
+	return len(char) == 1 && strings.IndexByte(p.separators, char[0]) >= 0
 }
 
 // consumeAny moves the states over every text that an unknown stretch can be.
-func (p *pattern) consumeAny(cur, next []bool, class byte) {
-	for i := range cur {
-		if cur[i] && (class != anyDigit || i < len(p.tokens) && p.tokens[i].kind >= tokStar && p.tokens[i].kind != tokOneIn) {
-			next[i] = true // nothing, or a wildcard that takes it whole
+func (p *pattern) consumeAny(cur, next states, class byte) {
+	for i := 0; i <= len(p.tokens); i++ {
+		if !cur.has(i) && !next.has(i) {
+			continue
 		}
-	}
-	for i, t := range p.tokens {
-		if (cur[i] || next[i]) && p.accepts(t, class) {
-			next[i+1] = true
+		if class != anyDigit {
+			next.add(i) // it may be nothing
 		}
+		if i == len(p.tokens) {
+			continue
+		}
+		t := p.tokens[i]
+		if !p.accepts(t, class) {
+			continue
+		}
+		if t.kind == tokStar || t.kind == tokStarIn {
+			next.add(i)
+		}
+		p.reach(next, i+1)
 	}
 }
 
@@ -320,10 +369,10 @@ func (p *pattern) accepts(t token, class byte) bool {
 
 // consumeAll moves the states over an unknown stretch as a whole: only a
 // wildcard that accepts all that it can be moves.
-func (p *pattern) consumeAll(cur, next []bool, class byte) {
+func (p *pattern) consumeAll(cur, next states, class byte) {
 	for i, t := range p.tokens {
-		if cur[i] && (t.kind == tokStar || t.kind == tokStarIn && class != anyText) {
-			next[i] = true
+		if cur.has(i) && (t.kind == tokStar || t.kind == tokStarIn && class != anyText) {
+			p.reach(next, i)
 		}
 	}
 }

@@ -24,7 +24,9 @@ type wrapper struct {
 	after string
 	// chdir is an option whose value is the directory to run in.
 	chdir string
-	// append reports that words unknown here are appended, as by xargs.
+	// permutes reports that options may follow operands.
+	permutes bool
+	// appends reports that words unknown here are appended, as by xargs.
 	appends bool
 }
 
@@ -75,11 +77,11 @@ var wrappers = map[string]wrapper{
 	"nocorrect":        {},
 	"noglob":           {},
 	"xargs":            {short: "adEILnPs", long: []string{"arg-file", "delimiter", "max-lines", "max-args", "max-procs", "max-chars", "process-slot-var"}, appends: true},
-	"parallel":         {short: "ajnNLPSIdCE", long: []string{"arg-file", "jobs", "max-args", "sshlogin", "delimiter", "colsep", "workdir", "joblog", "results"}, appends: true, shell: true},
+	"parallel":         {short: "ajnNLPSIdCE", long: []string{"arg-file", "jobs", "max-args", "sshlogin", "delimiter", "colsep", "workdir", "joblog", "results"}, appends: true},
 	"watch":            {short: "nq", long: []string{"interval", "equexit"}, shell: true},
-	"su":               {short: "cgGsw", long: []string{"command", "group", "supp-group", "shell", "whitelist-environment", "session-command"}, command: "c command session-command", after: "*"},
-	"runuser":          {short: "cgGsuw", long: []string{"command", "group", "supp-group", "shell", "user", "whitelist-environment", "session-command"}, command: "c command session-command"},
-	"script":           {short: "cEIOBTmo", long: []string{"command", "echo", "log-in", "log-out", "log-io", "log-timing", "logging-format", "output-limit"}, command: "c command", after: "*"},
+	"su":               {short: "cgGsw", long: []string{"command", "group", "supp-group", "shell", "whitelist-environment", "session-command"}, command: "c command session-command", permutes: true},
+	"runuser":          {short: "cgGsuw", long: []string{"command", "group", "supp-group", "shell", "user", "whitelist-environment", "session-command"}, command: "c command session-command", permutes: true},
+	"script":           {short: "cEIOBTmo", long: []string{"command", "echo", "log-in", "log-out", "log-io", "log-timing", "logging-format", "output-limit"}, command: "c command", permutes: true},
 	"flock":            {short: "cwE", long: []string{"command", "wait", "timeout", "conflict-exit-code"}, operands: 1, command: "c command"},
 	"sg":               {short: "c", operands: 1, shell: true, command: "c"},
 	"entr":             {},
@@ -171,7 +173,7 @@ func (a *analyzer) text(p *part, w word) {
 
 // wrapped follows what a wrapper of the table runs.
 func (a *analyzer) wrapped(p *part, w wrapper, stdin *word) {
-	o := scanOptions(p.words[1:], w.short, w.long)
+	o := scan(p.words[1:], w.short, w.long, w.permutes)
 	if o.unknown {
 		a.fault("what %q runs is not known before it runs", show(joinWords(p.words)))
 		return
@@ -205,7 +207,7 @@ func (a *analyzer) wrapped(p *part, w wrapper, stdin *word) {
 		rest = rest[1:]
 	}
 	rest = rest[min(w.operands, len(rest)):]
-	if w.after == "*" || slices.ContainsFunc(o.flags, func(f optionValue) bool { return f.in(w.after) }) {
+	if w.permutes || slices.ContainsFunc(o.flags, func(f optionValue) bool { return f.in(w.after) }) {
 		return
 	}
 	a.wrappedRest(p, w, o, rest, assigns, stdin)
@@ -228,22 +230,32 @@ func (a *analyzer) wrappedRest(p *part, w wrapper, o options, rest []word, assig
 		rest = more.rest
 	}
 	if w.appends {
-		rest = xargsWords(o, rest)
+		a.xargs(p, o, rest)
+		return
 	}
 	if w.shell && len(rest) > 0 {
 		a.text(p, word{text: joinWords(rest), unknown: slices.ContainsFunc(rest, func(w word) bool { return w.unknown })})
 		return
 	}
-	if w.appends {
-		stdin = nil
-	}
 	a.run(p, rest, assigns, stdin)
 }
 
-// xargsWords returns the command that xargs runs, with what it puts in unknown.
-func xargsWords(o options, rest []word) []word {
+// xargs follows xargs and parallel: the command with what they put in unknown.
+func (a *analyzer) xargs(p *part, o options, rest []word) {
+	parallel := base(p.words[0].text) == "parallel"
+	if i := slices.IndexFunc(rest, func(w word) bool { return strings.HasPrefix(w.text, ":::") }); parallel && i >= 0 {
+		rest = rest[:i]
+	}
 	if len(rest) == 0 {
-		return nil
+		if parallel {
+			a.fault("parallel reads its commands from an input that isn't known before it runs")
+		}
+		return // xargs alone only prints
+	}
+	if parallel && strings.ContainsAny(joinWords(rest), "\\;&|<>()$`\"' \n") {
+		// It joins its words for a shell.
+		unknown := slices.ContainsFunc(rest, func(w word) bool { return w.unknown })
+		a.text(p, word{text: joinWords(rest), unknown: unknown})
 	}
 	marks := []string{"{}"}
 	for _, v := range o.values {
@@ -260,7 +272,7 @@ func xargsWords(o options, rest []word) []word {
 		}
 		out = append(out, w)
 	}
-	return append(out, word{text: "\x00", unknown: true})
+	a.run(p, append(out, word{text: "\x00", unknown: true}), nil, nil)
 }
 
 // splitString follows `env -S STRING words…`.
