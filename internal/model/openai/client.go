@@ -84,7 +84,10 @@ func New(cfg Config) (*Client, error) {
 	if !cfg.NoReasoning {
 		c.enc.field = fieldReasoningContent
 	}
-	return c, c.setHTTP(&cfg)
+	if err := c.setHTTP(&cfg); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // keyHint says what to do about refused credentials.

@@ -204,7 +204,8 @@ func clampWait(seconds float64) time.Duration {
 	return time.Duration(min(seconds, maxRetryAfter.Seconds()) * float64(time.Second))
 }
 
-// proxy names the proxy for req, without its password, for an error.
+// proxy names the proxy for req for an error, by scheme and host alone: anything
+// else in the variable may be a password.
 func (c *Client) proxy(req *http.Request) string {
 	if c.own == nil || req == nil {
 		return ""
@@ -213,7 +214,7 @@ func (c *Client) proxy(req *http.Request) string {
 	if err != nil || u == nil {
 		return ""
 	}
-	return " " + u.Redacted()
+	return " " + u.Scheme + "://" + u.Host
 }
 
 // connectError is the failure of a request that got no answer.
@@ -221,12 +222,6 @@ func (c *Client) connectError(req *http.Request, err error) *model.Error {
 	var ue *url.Error
 	if errors.As(err, &ue) {
 		err = ue.Err // the outer error repeats the URL with its query
-	}
-	if c.own != nil {
-		if _, perr := c.own.Proxy(req); perr != nil {
-			// Its text quotes the variable, which may hold a password.
-			return c.fail(model.ErrConnect, nil, "the proxy that the environment sets is not a URL; check HTTP_PROXY and HTTPS_PROXY")
-		}
 	}
 	via := ""
 	if p := c.proxy(req); p != "" {

@@ -389,3 +389,7 @@ func FuzzStream(f *testing.F) {
 		}
 	})
 }
+
+func answerText(s string) *http.Client {
+	return answer(func(context.Context) io.Reader { return strings.NewReader(s) })
+}
