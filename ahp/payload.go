@@ -75,6 +75,14 @@ type WorkspaceState struct {
 	WorkspaceRoots []string `json:"workspaceRoots" ahp:"uniq"`
 }
 
+// DecodeWorkspaceState decodes and validates a workspace state.
+func DecodeWorkspaceState(data []byte) (*WorkspaceState, error) {
+	return decode[WorkspaceState](data)
+}
+
+// Encode returns s as JSON, validated.
+func (s *WorkspaceState) Encode() ([]byte, error) { return encodeChecked(s) }
+
 func checkWorkspaceState(s *WorkspaceState) *fault {
 	if s.Cwd == nil && s.WorkspaceRoots == nil {
 		return &fault{found: "neither cwd nor workspaceRoots", expected: "at least one of them"}

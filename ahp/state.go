@@ -54,3 +54,9 @@ type Candidate struct {
 	Value      Raw `json:"value" ahp:"req"`
 	Provenance Raw `json:"provenance" ahp:"obj"`
 }
+
+// Validate reports how s breaks the rules of a state, or nil.
+func (s *State) Validate() error {
+	_, err := encodeChecked(s)
+	return err
+}

@@ -1,0 +1,100 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/abhed/abhed/ahp"
+)
+
+// checkRegistration holds what a registration must satisfy beyond its own shape
+// (§15): everything that it asks for is advertised.
+func checkRegistration(reg *ahp.Registration, m *ahp.Manifest) error {
+	for _, e := range m.Events {
+		if isElicitation(e.Event) && slices.Contains(e.Modes, ahp.ModeIntercept) {
+			return fmt.Errorf("harness: the manifest offers to intercept %s, which this package can't do", e.Event)
+		}
+	}
+	for i := range reg.Hooks {
+		b := &reg.Hooks[i]
+		if !slices.Contains(m.Transports, b.Transport.Type) {
+			return fmt.Errorf("harness: backend %s: transport %q isn't one of %s", b.ID, b.Transport.Type, strings.Join(m.Transports, ", "))
+		}
+		if a := b.Authentication; a != nil && !slices.Contains(m.Authentication, a.Type) {
+			return fmt.Errorf("harness: backend %s: authentication %q isn't one of %q", b.ID, a.Type, m.Authentication)
+		}
+		for j := range b.Subscriptions {
+			if why := checkSubscription(&b.Subscriptions[j], m); why != "" {
+				return fmt.Errorf("harness: backend %s, subscription %d: %s", b.ID, j, why)
+			}
+		}
+	}
+	return nil
+}
+
+func checkSubscription(s *ahp.Subscription, m *ahp.Manifest) string {
+	selects := false
+	for i := range m.Events {
+		e := &m.Events[i]
+		selects = selects || slices.Contains(e.Modes, s.Mode) && s.Selects(e.Event)
+	}
+	if !selects {
+		return fmt.Sprintf("%s to %s in mode %s selects nothing that is advertised", "subscription", strings.Join(s.Events, ", "), s.Mode)
+	}
+	for _, sel := range s.Events {
+		if t := ahp.EventType(sel); t.Known() && m.Advertises(t, s.Mode) == nil {
+			return fmt.Sprintf("the event %s isn't advertised in mode %s", t, s.Mode)
+		}
+	}
+	if s.TimeoutMs != nil {
+		if low := m.Limits.MinTimeoutMs; low != nil && *s.TimeoutMs < *low {
+			return fmt.Sprintf("timeoutMs %d is less than the least, %d", *s.TimeoutMs, *low)
+		}
+		if high := m.Limits.MaxTimeoutMs; high != nil && *s.TimeoutMs > *high {
+			return fmt.Sprintf("timeoutMs %d is more than the most, %d", *s.TimeoutMs, *high)
+		}
+	}
+	if s.Scope != "" && !slices.Contains(m.ManagedPolicy.Scopes, s.Scope) {
+		return fmt.Sprintf("scope %q can't be held here", s.Scope)
+	}
+	if s.Upload != nil {
+		return "uploads aren't supported; leave upload out, and attachments are sent without their bodies"
+	}
+	return ""
+}
+
+// isElicitation reports whether t carries an MCP elicitation, whose text this
+// package doesn't look into (§21).
+func isElicitation(t ahp.EventType) bool {
+	return t == ahp.UserElicitationRequest || t == ahp.UserElicitationResult
+}
+
+// matches reports whether s is to get e in its mode. A filter drops an event only
+// where it is certain: never for a tool of unknown kind (§15).
+func (s *subscription) matches(e *ahp.Event, mode ahp.Mode) bool {
+	if s.cfg.Mode != mode || !s.cfg.Selects(e.Type) {
+		return false
+	}
+	f := s.cfg.Filters
+	if f == nil {
+		return true
+	}
+	if f.Paths != nil && e.Path != "" && !slices.Contains(f.Paths, e.Path) {
+		return false
+	}
+	if f.ToolKinds != nil && e.Tool != nil && isKnownKind(e.Tool.Kind) && !slices.Contains(f.ToolKinds, e.Tool.Kind) {
+		return false
+	}
+	return true
+}
+
+// isKnownKind reports whether kind has a common meaning; any other may be
+// anything.
+func isKnownKind(kind string) bool {
+	switch kind {
+	case "shell", "file_read", "file_write", "file_edit", "search", "fetch", "task":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,225 @@
+// Package harness is the harness's side of the Agent Hooks Protocol: it takes a
+// registration, asks the interceptors about an event one after the other, and
+// comes to one outcome.
+//
+// It guarantees the composition rules of the protocol (§11 to §14): interceptors
+// are asked in registration order, each within one absolute deadline from dispatch
+// to acceptance; a reply counts as a whole or not at all, and only with effects
+// that this request advertised; an operational failure is answered by the
+// subscription's own policy, leaves a trace, and is never taken for a decision; a
+// deny wins over everything; nothing accepted makes a permission less strict, but
+// that a changed input drops an earlier allow; cancellation beats all of it, and
+// starts nothing new. Observers never delay a decision and can't change it. Every
+// goroutine and process that a Harness starts ends with Close.
+//
+// Do not assume that an outcome without a denial permits anything: the harness's
+// own rules, approvals and sandbox still apply. Do not assume that an observation
+// arrived.
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/transport"
+)
+
+// Options tunes a Harness. Manifest is required.
+type Options struct {
+	// Manifest is what the harness promises: which events it sends in which modes,
+	// and which effects it can enforce. It must not change afterwards.
+	Manifest *ahp.Manifest
+	// Open connects to a backend; the harness closes what it returns. Nil opens
+	// stdio backends with transport.Stdio, and refuses HTTP ones. A transport with
+	// a method Ready(context.Context) error is asked whether its credential is
+	// there.
+	Open func(b *ahp.Backend) (transport.Transport, error)
+	// ObserveTimeout bounds the delivery of one observation, from when it was
+	// queued; zero means 5 s.
+	ObserveTimeout time.Duration
+	// CloseTimeout is how long Close waits for queued observations; zero means 2 s.
+	CloseTimeout time.Duration
+	// OnDelivery, if set, is told how each observation ended. It is called from
+	// several goroutines and must return soon.
+	OnDelivery func(Delivery)
+}
+
+// ErrClosed is what calls return after Close.
+var ErrClosed = errors.New("harness: closed")
+
+// Harness asks the backends of one registration. Its methods may be called from
+// any goroutine; dispatches run independently of each other.
+type Harness struct {
+	opts Options
+	subs []*subscription // registration order
+	// backends holds what was opened, in registration order.
+	backends []*backend
+
+	ctx    context.Context // ends when Close begins: dispatches stop
+	cancel context.CancelFunc
+	// deliver ends when Close gives up on observations.
+	deliver       context.Context
+	cancelDeliver context.CancelFunc
+
+	mu     sync.Mutex // orders Close against new calls
+	closed bool
+	active sync.WaitGroup // dispatches and mailboxes
+	done   chan struct{}  // closed when Close is complete
+}
+
+type backend struct {
+	id   string
+	link transport.Transport
+	mail mailbox
+}
+
+type subscription struct {
+	id      ahp.SubscriptionID
+	cfg     *ahp.Subscription
+	backend *backend
+	timeout time.Duration
+}
+
+// New validates the registration against the manifest, as §15 asks, and opens
+// every backend; a stdio process isn't started before its first message. On an
+// error nothing stays open. reg must not change afterwards.
+func New(reg *ahp.Registration, opts Options) (*Harness, error) {
+	if opts.Manifest == nil {
+		return nil, errors.New("harness: no manifest")
+	}
+	if _, err := opts.Manifest.Encode(); err != nil {
+		return nil, fmt.Errorf("harness: the manifest is invalid: %w", err)
+	}
+	if _, err := reg.Encode(); err != nil {
+		return nil, fmt.Errorf("harness: the registration is invalid: %w", err)
+	}
+	if err := checkRegistration(reg, opts.Manifest); err != nil {
+		return nil, err
+	}
+	if opts.ObserveTimeout == 0 {
+		opts.ObserveTimeout = 5 * time.Second
+	}
+	if opts.CloseTimeout == 0 {
+		opts.CloseTimeout = 2 * time.Second
+	}
+	if opts.Open == nil {
+		opts.Open = openStdio
+	}
+	h := &Harness{opts: opts, done: make(chan struct{})}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	h.deliver, h.cancelDeliver = context.WithCancel(context.Background())
+	for i := range reg.Hooks {
+		if err := h.open(&reg.Hooks[i]); err != nil {
+			h.Close()
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+func openStdio(b *ahp.Backend) (transport.Transport, error) {
+	return transport.Stdio(b.Transport, transport.StdioOptions{Name: b.ID})
+}
+
+func (h *Harness) open(cfg *ahp.Backend) error {
+	link, err := h.opts.Open(cfg)
+	if err != nil {
+		return fmt.Errorf("harness: backend %s: %w", cfg.ID, err)
+	}
+	b := &backend{id: cfg.ID, link: link}
+	h.backends = append(h.backends, b)
+	if r, ok := link.(interface{ Ready(context.Context) error }); ok {
+		ctx, cancel := context.WithTimeout(h.ctx, h.opts.ObserveTimeout)
+		defer cancel()
+		if err := r.Ready(ctx); err != nil {
+			return fmt.Errorf("harness: backend %s: %w", cfg.ID, err)
+		}
+	}
+	for i := range cfg.Subscriptions {
+		s := &subscription{id: ahp.SubscriptionID{Backend: cfg.ID, Index: i}, cfg: &cfg.Subscriptions[i], backend: b}
+		if s.cfg.TimeoutMs != nil {
+			s.timeout = time.Duration(*s.cfg.TimeoutMs) * time.Millisecond
+		}
+		h.subs = append(h.subs, s)
+	}
+	return nil
+}
+
+// Manifest returns what New was given.
+func (h *Harness) Manifest() *ahp.Manifest { return h.opts.Manifest }
+
+// Subscribed reports whether any subscription takes events of type t in mode m,
+// so that a harness can skip building what nobody wants.
+func (h *Harness) Subscribed(t ahp.EventType, m ahp.Mode) bool {
+	return slices.ContainsFunc(h.subs, func(s *subscription) bool { return s.cfg.Mode == m && s.cfg.Selects(t) })
+}
+
+// enter counts a call, unless the harness is closed.
+func (h *Harness) enter() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return ErrClosed
+	}
+	h.active.Add(1)
+	return nil
+}
+
+// Close interrupts pending dispatches, waits for queued observations for at most
+// CloseTimeout, drops the rest, and closes the backends. It may be repeated; all
+// calls return when the first is done.
+func (h *Harness) Close() error {
+	h.mu.Lock()
+	first := !h.closed
+	h.closed = true
+	h.mu.Unlock()
+	if !first {
+		<-h.done
+		return nil
+	}
+	defer close(h.done)
+	h.cancel()
+	idle := make(chan struct{})
+	go func() {
+		h.active.Wait()
+		close(idle)
+	}()
+	timer := time.NewTimer(h.opts.CloseTimeout)
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-timer.C:
+	}
+	h.cancelDeliver()
+	var closing sync.WaitGroup
+	errs := make([]error, len(h.backends))
+	for i, b := range h.backends {
+		closing.Go(func() { errs[i] = b.link.Close() })
+	}
+	closing.Wait()
+	<-idle
+	return errors.Join(errs...)
+}
+
+// Discover asks the endpoint at the other end of t for its manifest.
+func Discover(ctx context.Context, t transport.Transport) (*ahp.Manifest, error) {
+	id := ahp.StringID("discover")
+	msg, err := (&ahp.Discover{ID: id}).Encode()
+	if err != nil {
+		return nil, err
+	}
+	reply, err := t.Exchange(ctx, msg)
+	if err != nil {
+		return nil, err
+	}
+	m, err := ahp.DecodeManifestReply(reply, id)
+	if err != nil {
+		return nil, ahp.ReplyFailure(err)
+	}
+	return m, nil
+}

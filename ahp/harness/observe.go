@@ -1,0 +1,187 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/abhed/abhed/ahp"
+)
+
+// maxQueued bounds the observations that wait for one backend; more are dropped,
+// and reported so.
+const maxQueued = 256
+
+// Delivery tells how one observation ended.
+type Delivery struct {
+	By      ahp.SubscriptionID
+	EventID string
+	Type    ahp.EventType
+	// Milliseconds is how long it took, from when it was queued.
+	Milliseconds int64
+	// Failure is nil if the message was handed over.
+	Failure *ahp.Failure
+}
+
+// Deliveries are the observations of one event.
+type Deliveries struct {
+	mu   sync.Mutex
+	left int
+	done chan struct{} // closed when none is left
+}
+
+func newDeliveries() *Deliveries {
+	d := &Deliveries{done: make(chan struct{})}
+	close(d.done)
+	return d
+}
+
+func (d *Deliveries) add(n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.left == 0 && n > 0 {
+		d.done = make(chan struct{})
+	}
+	d.left += n
+	if d.left == 0 && n < 0 {
+		close(d.done)
+	}
+}
+
+// Wait returns when every delivery has ended, or with ctx's error.
+func (d *Deliveries) Wait(ctx context.Context) error {
+	d.mu.Lock()
+	done := d.done
+	d.mu.Unlock()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Observe sends e to every subscription that observes it, best effort and in the
+// background. It is for events that aren't intercepted, or were not this time. The
+// observations of one backend are sent in the order of the calls. An error means
+// that e is invalid or not advertised, or that the harness is closed.
+func (h *Harness) Observe(e *ahp.Event) (*Deliveries, error) {
+	if err := e.Validate(); err != nil {
+		return nil, fmt.Errorf("harness: invalid event: %w", err)
+	}
+	if h.opts.Manifest.Advertises(e.Type, ahp.ModeObserve) == nil {
+		return nil, fmt.Errorf("harness: unsupported_event: the manifest doesn't offer to observe %s", e.Type)
+	}
+	d := newDeliveries()
+	return d, h.send(e, h.observers(e), d)
+}
+
+// observers returns the subscriptions that observe e.
+func (h *Harness) observers(e *ahp.Event) []*subscription {
+	var out []*subscription
+	for _, s := range h.subs {
+		if s.matches(e, ahp.ModeObserve) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// send queues e for each of the subscriptions, as each may see it.
+func (h *Harness) send(e *ahp.Event, to []*subscription, d *Deliveries) error {
+	now := time.Now()
+	for _, s := range to {
+		seen, _ := view(e, s.cfg)
+		msg, err := (&ahp.Observe{Event: seen}).Encode()
+		if err != nil {
+			return fmt.Errorf("harness: the notification can't be encoded: %w", err)
+		}
+		l := letter{msg: msg, queued: now, report: Delivery{By: s.id, EventID: e.ID, Type: e.Type}, group: d}
+		d.add(1)
+		if err := h.post(s.backend, l); err != nil {
+			d.add(-1)
+			return err
+		}
+	}
+	return nil
+}
+
+// letter is one observation on its way.
+type letter struct {
+	msg    []byte
+	queued time.Time
+	report Delivery
+	group  *Deliveries
+}
+
+// mailbox sends the observations of one backend one after the other; it has a
+// goroutine only while there are any.
+type mailbox struct {
+	mu      sync.Mutex
+	queue   []letter
+	running bool
+}
+
+func (h *Harness) post(b *backend, l letter) error {
+	if err := h.enter(); err != nil {
+		return err
+	}
+	b.mail.mu.Lock()
+	full := len(b.mail.queue) >= maxQueued
+	start := !b.mail.running
+	if !full {
+		b.mail.queue = append(b.mail.queue, l)
+		b.mail.running = true
+	}
+	b.mail.mu.Unlock()
+	switch {
+	case full:
+		h.delivered(l, &ahp.Failure{Class: ahp.FailDeadline, Detail: "too many observations wait for the backend; this one was dropped"})
+		h.active.Done()
+	case start:
+		go func() {
+			defer h.active.Done()
+			h.empty(b)
+		}()
+	default:
+		h.active.Done() // the goroutine that empties the mailbox counts for it
+	}
+	return nil
+}
+
+// empty sends what is queued until nothing is.
+func (h *Harness) empty(b *backend) {
+	for {
+		b.mail.mu.Lock()
+		if len(b.mail.queue) == 0 {
+			b.mail.running = false
+			b.mail.queue = nil
+			b.mail.mu.Unlock()
+			return
+		}
+		l := b.mail.queue[0]
+		b.mail.queue = b.mail.queue[1:]
+		b.mail.mu.Unlock()
+
+		ctx, cancel := context.WithDeadline(h.deliver, l.queued.Add(h.opts.ObserveTimeout))
+		err := b.link.Notify(ctx, l.msg)
+		cancel()
+		var failure *ahp.Failure
+		if err != nil {
+			if failure = ahp.AsFailure(err); failure == nil {
+				failure = &ahp.Failure{Class: ahp.FailShutdown, Detail: err.Error(), Err: err}
+			}
+		}
+		h.delivered(l, failure)
+	}
+}
+
+// delivered reports the end of an observation. Nobody's outcome depends on it.
+func (h *Harness) delivered(l letter, failure *ahp.Failure) {
+	l.report.Failure, l.report.Milliseconds = failure, time.Since(l.queued).Milliseconds()
+	if h.opts.OnDelivery != nil {
+		h.opts.OnDelivery(l.report)
+	}
+	l.group.add(-1)
+}

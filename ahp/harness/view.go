@@ -1,0 +1,157 @@
+package harness
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/abhed/abhed/ahp"
+)
+
+// view returns e as subscription s may see it (§7): content by its selection, and
+// native data only where it is asked for. e isn't changed; what is the same is
+// shared. hidden tells that some content was left out.
+func view(e *ahp.Event, s *ahp.Subscription) (out *ahp.Event, hidden bool) {
+	v := viewer{content: s.Content}
+	c := *e
+	if !s.IncludeNative {
+		c.Native = nil
+	}
+	c.Items = ahp.Items{Messages: v.messages(e.Items.Messages), Parts: v.parts(e.Items.Parts)}
+	c.Instructions, c.Summary = v.parts(e.Instructions), v.parts(e.Summary)
+	c.Delta, c.PartialOutput = v.message(e.Delta), v.message(e.PartialOutput)
+	if e.Message != nil {
+		m := *e.Message
+		m.Messages = v.messages(m.Messages)
+		c.Message = &m
+	}
+	if e.Attention != nil {
+		a := *e.Attention
+		a.Message, a.Title = v.parts(a.Message), v.parts(a.Title)
+		c.Attention = &a
+	}
+	if e.Elicitation != nil {
+		q := *e.Elicitation
+		q.Request, q.Result = v.part(q.Request), v.part(q.Result)
+		c.Elicitation = &q
+	}
+	c.FileChanges = slices.Clone(e.FileChanges)
+	for i := range c.FileChanges {
+		f := &c.FileChanges[i]
+		f.Before, f.After = v.part(f.Before), v.part(f.After)
+	}
+	c.Changes = slices.Clone(e.Changes)
+	for i := range c.Changes {
+		f := &c.Changes[i]
+		f.Before, f.After = v.part(f.Before), v.part(f.After)
+	}
+	return &c, v.hidden
+}
+
+type viewer struct {
+	content map[string]ahp.Selection
+	hidden  bool
+}
+
+func (v *viewer) messages(list []ahp.Message) []ahp.Message {
+	if list == nil {
+		return nil
+	}
+	out := make([]ahp.Message, len(list))
+	for i, m := range list {
+		m.Parts = v.parts(m.Parts)
+		out[i] = m
+	}
+	return out
+}
+
+func (v *viewer) message(m *ahp.Message) *ahp.Message {
+	if m == nil {
+		return nil
+	}
+	c := *m
+	c.Parts = v.parts(m.Parts)
+	return &c
+}
+
+func (v *viewer) parts(list []ahp.Part) []ahp.Part {
+	if list == nil {
+		return nil
+	}
+	out := make([]ahp.Part, 0, len(list))
+	for i := range list {
+		if p := v.part(&list[i]); p != nil {
+			out = append(out, *p)
+		}
+	}
+	return out
+}
+
+// part returns what is sent of p, nil for nothing. A part is never shown more
+// openly than the harness has it.
+func (v *viewer) part(p *ahp.Part) *ahp.Part {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	switch sel := v.selection(p); {
+	case sel == ahp.SelectOmit || p.Selection == ahp.SelectOmit:
+		v.hidden = true
+		return nil
+	case sel == ahp.SelectMetadata && p.Selection == ahp.SelectBody:
+		v.hidden = true
+		c.Selection, c.Text, c.Body, c.Gap = ahp.SelectMetadata, nil, nil, nil
+	case p.Selection != ahp.SelectBody || p.Gap != nil:
+		v.hidden = true
+	case p.Body != nil:
+		// A reference belongs to the receiver that it was uploaded to, and nothing
+		// was uploaded to this one (§19).
+		v.hidden = true
+		c.Body, c.Gap = nil, &ahp.PartGap{Reason: "the content was not uploaded"}
+	}
+	return &c
+}
+
+// selection returns what the subscription wants of p: its category decides, else
+// its media type, else the default.
+func (v *viewer) selection(p *ahp.Part) ahp.Selection {
+	category := p.Category
+	if category == "" {
+		switch main, _, _ := strings.Cut(p.MediaType, "/"); main {
+		case "text":
+			category = "text"
+		case "image":
+			category = "images"
+		case "audio":
+			category = "audio"
+		case "video":
+			category = "video"
+		default:
+			category = "files"
+		}
+	}
+	if sel, ok := v.content[category]; ok {
+		return sel
+	}
+	return v.content["default"]
+}
+
+// narrow returns the capabilities for a backend that sees e with or without
+// hidden content: replacing a whole list would destroy what it can't see (§8).
+func narrow(c *ahp.Capabilities, t ahp.EventType, hidden bool) *ahp.Capabilities {
+	target := t.Target()
+	if !hidden || target == ahp.TargetInput || target == ahp.TargetWorkspace {
+		return c
+	}
+	m, ok := c.Modify[target]
+	if !ok || !m.Replace {
+		return c
+	}
+	out := *c
+	if m.Merge {
+		out.Modify = map[ahp.Target]ahp.ModifyCapability{target: {Merge: true}}
+		return &out
+	}
+	out.Modify = nil
+	out.Effects = slices.DeleteFunc(slices.Clone(c.Effects), func(e ahp.EffectType) bool { return e == ahp.EffectModify })
+	return &out
+}
