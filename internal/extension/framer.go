@@ -31,7 +31,15 @@ type framer struct {
 // and the bytes after its LF, and is ready for the next one. After an error the
 // framer can't be used.
 func (f *framer) feed(p []byte) (reply, rest []byte, err *failure) {
-	for i, c := range p {
+	for i := 0; i < len(p); i++ {
+		if f.str && !f.escaped {
+			n := min(plainRun(p[i:]), maxReply-len(f.buf))
+			f.buf = append(f.buf, p[i:i+n]...)
+			if i += n; i == len(p) {
+				break
+			}
+		}
+		c := p[i]
 		if f.closed {
 			switch {
 			case c == '\n':
@@ -56,6 +64,17 @@ func (f *framer) feed(p []byte) (reply, rest []byte, err *failure) {
 		}
 	}
 	return nil, nil, nil
+}
+
+// plainRun returns how many bytes p begins with that neither end a string nor
+// need a look.
+func plainRun(p []byte) int {
+	for i, c := range p {
+		if c < ' ' || c == '"' || c == '\\' {
+			return i
+		}
+	}
+	return len(p)
 }
 
 // step follows the object's structure by one byte.

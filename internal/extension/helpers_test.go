@@ -2,6 +2,7 @@ package extension_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +28,8 @@ func fakeExt(t testing.TB, name string, on actions) extension.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := []string{fakeEnv + "=1"}
+	// Without the second, a binary built with -race sleeps for a second at its end.
+	env := []string{fakeEnv + "=1", "GORACE=atexit_sleep_ms=0"}
 	for ev, action := range on {
 		if ev == "start" {
 			env = append(env, fakeStart+"="+action)
@@ -186,5 +188,12 @@ func logLines(t testing.TB, path string) []string {
 	return strings.SplitAfter(strings.TrimSuffix(string(b), "\n"), "\n")
 }
 
-// gone reports whether no process of that id lives.
-func gone(pid int) bool { return syscall.Kill(pid, 0) == syscall.ESRCH }
+// gone reports whether no process of that id lives; an orphan that waits for the
+// system to reap it doesn't.
+func gone(pid int) bool {
+	if syscall.Kill(pid, 0) == syscall.ESRCH {
+		return true
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && strings.Contains(string(stat), ") Z ")
+}

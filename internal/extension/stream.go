@@ -93,7 +93,7 @@ func (s *stream) request(ctx context.Context, r *request, timeout time.Duration)
 	case <-ctx.Done():
 		return interrupted
 	case <-s.deadCh:
-		return answer{fail: s.failure()}
+		return s.ended(ctx)
 	}
 	done := make(chan answer, 1)
 	if !s.start(func() {
@@ -103,7 +103,7 @@ func (s *stream) request(ctx context.Context, r *request, timeout time.Duration)
 		done <- a
 	}) {
 		s.turn <- struct{}{}
-		return answer{fail: s.failure()}
+		return s.ended(ctx)
 	}
 	select {
 	case a := <-done:
@@ -111,6 +111,15 @@ func (s *stream) request(ctx context.Context, r *request, timeout time.Duration)
 	case <-ctx.Done():
 		return interrupted
 	}
+}
+
+// ended returns why the stream has ended, after that was recorded.
+func (s *stream) ended(ctx context.Context) answer {
+	select {
+	case <-s.gone:
+	case <-ctx.Done():
+	}
+	return answer{fail: s.failure()}
 }
 
 // start runs f in a goroutine of the stream, unless the stream has ended: its
@@ -207,9 +216,6 @@ func (s *stream) readAll() {
 		}
 		when := ""
 		s.mu.Lock()
-		if s.want != nil {
-			when = " without a reply"
-		}
 		if s.frame.partial() {
 			when = " in the middle of a reply"
 		}
