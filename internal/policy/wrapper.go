@@ -84,6 +84,8 @@ var wrappers = map[string]wrapper{
 	"script":           {short: "cEIOBTmo", long: []string{"command", "echo", "log-in", "log-out", "log-io", "log-timing", "logging-format", "output-limit"}, command: "c command", permutes: true},
 	"flock":            {short: "cwE", long: []string{"command", "wait", "timeout", "conflict-exit-code"}, operands: 1, command: "c command"},
 	"sg":               {short: "c", operands: 1, shell: true, command: "c"},
+	"npx":              {short: "pcw", long: []string{"package", "call", "workspace"}, command: "c call"},
+	"bunx":             {},
 	"entr":             {},
 }
 
