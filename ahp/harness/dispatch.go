@@ -23,6 +23,9 @@ type DispatchOptions struct {
 	// NoObservers sends the event to no observer, not even in place of an
 	// interceptor that was not asked.
 	NoObservers bool
+	// ObserveOnly asks nobody: the event is already refused, and every matching
+	// interceptor gets it as an observation, as after an early end of the chain.
+	ObserveOnly bool
 	// HoldObservers keeps the observations until Outcome.Release; without that
 	// call they are never sent.
 	HoldObservers bool
@@ -63,7 +66,7 @@ func (h *Harness) Dispatch(ctx context.Context, e *ahp.Event, caps *ahp.Capabili
 	defer stop()
 	defer context.AfterFunc(h.ctx, stop)()
 
-	c := &chain{ctx: ctx, caps: caps, now: start}
+	c := &chain{ctx: ctx, caps: caps, now: start, over: opts.ObserveOnly}
 	var uncalled []*subscription
 	for _, s := range h.subs {
 		if !s.matches(e, ahp.ModeIntercept) || opts.Only != nil && !slices.Contains(opts.Only, s.id) {
