@@ -86,7 +86,7 @@ func (c *shellCall) judge(e *evaluation) {
 		if h, row := destructive(p.words); h != hitNo {
 			note(h, "%q (%s)", show(p.subjects[0]), row.name)
 		}
-		for i, w := range p.words {
+		for i, w := range p.ownWords() {
 			if i > 0 && !p.inert {
 				// An unknown program may run its arguments.
 				if h, row := destructive(p.words[i:]); h == hitYes && !p.wrapper {

@@ -95,7 +95,7 @@ func (e *evaluation) possibleLook() string {
 // lookAt reports whether a word of a part matches a path rule; with some, whether
 // a word that isn't wholly known may match it.
 func (e *evaluation) lookAt(l look, p *part, some bool) (string, bool) {
-	for i, w := range p.words {
+	for i, w := range p.ownWords() {
 		if i == 0 && !strings.Contains(w.text, "/") {
 			continue // a program found in PATH
 		}

@@ -60,6 +60,9 @@ type part struct {
 	// inert reports that its arguments are known not to be run.
 	inert bool
 	cwd   *cwds
+	// own is how many words aren't also words of the next part, run in the same
+	// directory; zero means all.
+	own int
 	// subjects are the texts that deny and ask rules compare; the first is the
 	// command as written, the only one that allow rules compare.
 	subjects []string
@@ -248,6 +251,15 @@ func setsHome(command string) bool {
 }
 
 func endsInNameByte(s string) bool { return s != "" && isWordByte(s[len(s)-1]) }
+
+// ownWords returns the words that are looked at one by one: those that are also
+// words of the part that this one runs are looked at there.
+func (p *part) ownWords() []word {
+	if p.own > 0 {
+		return p.words[:p.own]
+	}
+	return p.words
+}
 
 // finish computes what the rules compare.
 func (p *part) finish(env *Env) {

@@ -156,6 +156,9 @@ func (a *analyzer) run(p *part, words []word, assigns []assign, stdin *word) {
 	if a.depth++; a.depth > maxStrings*4 {
 		a.fault("its wrappers are nested too deeply")
 	} else {
+		if n := len(p.words) - len(words); n > 0 && &p.words[n] == &words[0] && a.cwd == p.cwd {
+			p.own = n
+		}
 		a.simple(&part{words: words, assigns: assigns}, stdin)
 	}
 	a.depth--
