@@ -48,6 +48,7 @@ type Client struct {
 	own         *http.Transport // nil if the HTTP client came from outside
 	stall       time.Duration
 	prefix      []byte
+	maxReply    int // bytes of a whole reply, unpacked
 	noReasoning bool
 	enc         encoder
 }
@@ -63,7 +64,7 @@ func New(cfg Config) (*Client, error) {
 	if cfg.StallTimeout < 0 {
 		return nil, fmt.Errorf("the stall limit is %v; expected a positive duration, or 0 for %v", cfg.StallTimeout, DefaultStallTimeout)
 	}
-	c := &Client{name: cfg.Name, model: cfg.Model, stall: cfg.StallTimeout, noReasoning: cfg.NoReasoning}
+	c := &Client{name: cfg.Name, model: cfg.Model, stall: cfg.StallTimeout, maxReply: defaultMaxReply, noReasoning: cfg.NoReasoning}
 	if c.name == "" {
 		c.name = "openai"
 	}

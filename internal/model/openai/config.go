@@ -18,6 +18,7 @@ const (
 	// keepAliveFactor times the stall limit is how long keep-alive comments alone
 	// count as life.
 	keepAliveFactor = 10
+	defaultMaxReply = 64 << 20
 )
 
 // Config says which endpoint to speak to and how. New copies it.

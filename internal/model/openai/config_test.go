@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -124,9 +125,10 @@ func TestKeyHint(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(frames(delta1(`{"content":"hi"}`), "[DONE]")))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(frames(delta1(`{"content":"`+r.Proto+`"}`), "[DONE]")))
 	}))
+	s.EnableHTTP2 = true
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // the refused handshake is what is tested
 	s.StartTLS()
 	defer s.Close()
@@ -140,13 +142,42 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := newClient(t, s.URL, func(cfg *Config) { cfg.CAFile = file })
-	if resp, err := c.Stream(t.Context(), request(user("go")), nil); err != nil || resp.Message.Text() != "hi" {
+	if resp, err := c.Stream(t.Context(), request(user("go")), nil); err != nil || resp.Message.Text() != "HTTP/2.0" {
 		t.Errorf("%+v %v", resp, err)
 	}
 	plain := modeltest.New(t)
 	_, err = newClient(t, strings.Replace(plain.URL, "http:", "https:", 1), nil).Stream(t.Context(), request(user("go")), nil)
 	if me := asError(t, err); me.Kind != model.ErrConnect || !strings.Contains(me.Detail, "http://") {
 		t.Error(err)
+	}
+}
+
+func TestConnectionIsKept(t *testing.T) {
+	connections := 0
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		for _, f := range []string{delta1(`{"content":"hi"}`), "[DONE]"} {
+			_, _ = w.Write([]byte(frames(f)))
+			w.(http.Flusher).Flush()
+		}
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections++
+		}
+	}
+	s.Start()
+	defer s.Close()
+	c := newClient(t, s.URL, nil)
+	for range 5 {
+		if _, err := c.Stream(t.Context(), request(user("go")), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Close()
+	s.Close()
+	if connections != 1 {
+		t.Errorf("%d connections for 5 calls in a row", connections)
 	}
 }
 

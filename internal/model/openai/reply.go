@@ -19,8 +19,7 @@ import (
 )
 
 const (
-	maxReply = 64 << 20 // bytes of a whole reply, unpacked
-	maxNotes = 12
+		maxNotes = 12
 	// tailWait is how long to wait, after a finish reason, for usage and [DONE].
 	tailWait = 5 * time.Second
 	// drainWait is how long to wait for the end of the body after [DONE], which
@@ -28,7 +27,7 @@ const (
 	drainWait = 100 * time.Millisecond
 )
 
-var errTooMuch = fmt.Errorf("the reply is longer than %d bytes", maxReply)
+var errTooMuch = errors.New("the reply is too long")
 
 // reply assembles one reply from its frames.
 type reply struct {
@@ -141,13 +140,13 @@ func (r *reply) position() string {
 func (r *reply) unpack(resp *http.Response, raw io.Reader) (io.Reader, error) {
 	switch enc := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); enc {
 	case "", "identity":
-		return &bounded{r: raw, left: maxReply}, nil
+		return &bounded{raw, r.c.maxReply, r.c.maxReply}, nil
 	case "gzip", "x-gzip":
 		z, err := gzip.NewReader(raw)
 		if err != nil {
 			return nil, err
 		}
-		return &bounded{r: z, left: maxReply}, nil
+		return &bounded{z, r.c.maxReply, r.c.maxReply}, nil
 	default:
 		return nil, r.fail(model.ErrMalformed, nil, "the answer is packed as %s, which was not asked for; expected no packing or gzip", r.c.quoted([]byte(enc)))
 	}
@@ -155,13 +154,13 @@ func (r *reply) unpack(resp *http.Response, raw io.Reader) (io.Reader, error) {
 
 // bounded fails where io.LimitReader would pretend that the stream had ended.
 type bounded struct {
-	r    io.Reader
-	left int
+	r           io.Reader
+	left, limit int
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, errTooMuch
+		return 0, fmt.Errorf("%w: more than %d bytes", errTooMuch, b.limit)
 	}
 	n, err := b.r.Read(p[:min(len(p), b.left)])
 	b.left -= n

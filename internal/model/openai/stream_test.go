@@ -341,17 +341,20 @@ func TestStallLimits(t *testing.T) {
 }
 
 func TestReplyIsBounded(t *testing.T) {
-	line := bytes.Repeat([]byte("x"), 1<<20)
-	frame := []byte(frames(delta1(`{"content":"` + string(line) + `"}`)))
-	var rs []io.Reader
-	for range maxReply>>20 + 1 {
-		rs = append(rs, bytes.NewReader(frame))
+	frame := frames(delta1(`{"content":"` + strings.Repeat("x", 900) + `"}`))
+	for _, gz := range []bool{false, true} {
+		turn := modeltest.Turn{Faults: []modeltest.Fault{modeltest.Raw("text/event-stream", strings.Repeat(frame, 20))}}
+		if gz {
+			turn.Faults = append(turn.Faults, modeltest.Gzip())
+		}
+		c := newClient(t, modeltest.New(t, turn).URL, nil)
+		c.maxReply = 10_000
+		_, err := c.Stream(t.Context(), request(user("go")), nil)
+		if me := asError(t, err); me.Kind != model.ErrMalformed || !strings.Contains(me.Detail, "more than 10000 bytes") || len(me.Partial) != 9000 {
+			t.Errorf("packed %v: %v, partial of %d bytes", gz, err, len(me.Partial))
+		}
 	}
-	_, err := streamBytes(t, io.MultiReader(rs...), nil)
-	if me := asError(t, err); me.Kind != model.ErrMalformed || !strings.Contains(me.Detail, "longer than") {
-		t.Error(me.Detail)
-	}
-	_, err = streamBytes(t, io.MultiReader(strings.NewReader("data: "), bytes.NewReader(bytes.Repeat(line, 17))), nil)
+	_, err := streamBytes(t, io.MultiReader(strings.NewReader("data: "), strings.NewReader(strings.Repeat("x", 17<<20))), nil)
 	if me := asError(t, err); me.Kind != model.ErrMalformed || !strings.Contains(me.Detail, "too long") {
 		t.Error(me.Detail)
 	}
@@ -392,4 +395,47 @@ func FuzzStream(f *testing.F) {
 
 func answerText(s string) *http.Client {
 	return answer(func(context.Context) io.Reader { return strings.NewReader(s) })
+}
+
+func TestFinishedReplyDoesNotWaitForTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		finished := frames(`{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}`)
+		c := testClient(t, func(cfg *Config) {
+			cfg.HTTPClient = answer(func(ctx context.Context) io.Reader {
+				return io.MultiReader(strings.NewReader(finished), &ticker{ctx: ctx, every: time.Hour, n: 1, piece: func(int) string { return " " }})
+			})
+		})
+		start := time.Now()
+		resp, err := c.Stream(t.Context(), request(user("go")), nil)
+		if err != nil || resp.Message.Text() != "x" || !strings.Contains(resp.Note, "broke off") || time.Since(start) != tailWait {
+			t.Errorf("%+v %v after %v", resp, err, time.Since(start))
+		}
+	})
+}
+
+func TestUsage(t *testing.T) {
+	n := func(i int64) *int64 { return &i }
+	cases := []struct {
+		in   string
+		want *model.Usage
+		note bool
+	}{
+		{`{"prompt_tokens":1000,"completion_tokens":10,"prompt_tokens_details":{"cached_tokens":800}}`, &model.Usage{Input: n(200), Output: n(10), CacheRead: n(800)}, false},
+		{`{"prompt_tokens":1000,"completion_tokens":10,"prompt_tokens_details":{"cached_tokens":300,"cache_write_tokens":600}}`, &model.Usage{Input: n(100), Output: n(10), CacheRead: n(300), CacheWrite: n(600)}, false},
+		{`{"prompt_tokens":10,"completion_tokens":null,"prompt_tokens_details":null}`, &model.Usage{Input: n(10)}, false},
+		{`{"prompt_tokens":10,"prompt_cache_hit_tokens":4,"prompt_cache_miss_tokens":6}`, &model.Usage{Input: n(6), CacheRead: n(4)}, false},
+		{`{"prompt_tokens":10,"cached_tokens":4}`, &model.Usage{Input: n(6), CacheRead: n(4)}, false},
+		{`{"prompt_tokens":10,"cached_tokens":40}`, &model.Usage{Input: n(10), CacheRead: n(40)}, true},
+		{`{"prompt_tokens":"10","completion_tokens":2.0}`, &model.Usage{Input: n(10), Output: n(2)}, false},
+		{`{"prompt_tokens":-1,"completion_tokens":1.5}`, nil, false},
+		{`{"prompt_tokens":1e99}`, nil, false},
+		{`{}`, nil, false},
+		{`[]`, nil, true},
+	}
+	for _, c := range cases {
+		got, note := usage([]byte(c.in))
+		if d := cmp.Diff(c.want, got); d != "" || (note != "") != c.note {
+			t.Errorf("%s: note %q, %s", c.in, note, d)
+		}
+	}
 }
