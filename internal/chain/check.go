@@ -10,7 +10,8 @@ import (
 
 // Problem is something wrong with a log, and where.
 type Problem struct {
-	// Line counts from 1, Offset is the byte offset of the line's start from 0.
+	// Line counts from 1 and is 0 for a problem of the log as a whole; Offset is
+	// the byte offset of the line's start from 0.
 	Line   int
 	Offset int64
 	// Seq is the number that the line bears; 0 if it bears none.
@@ -21,6 +22,9 @@ type Problem struct {
 
 // String returns the problem in one line of text.
 func (p Problem) String() string {
+	if p.Line == 0 {
+		return "the log as a whole: " + p.What
+	}
 	s := fmt.Sprintf("line %d (byte %d)", p.Line, p.Offset)
 	if p.Seq != 0 {
 		s += fmt.Sprintf(", event %d", p.Seq)

@@ -54,10 +54,11 @@ type Encoder struct {
 	// {"$blob":{"sha256":…,"size":…}} and handed out in Line.Blobs; 0 is never.
 	BlobOver int
 	// Check reports whether text may be recorded. It sees every string as it is,
-	// and every Raw value as canonical JSON; nil allows all.
+	// every Raw value as canonical JSON, and each string in that which has escapes;
+	// nil allows all.
 	Check func(text string) bool
 
-	blobs []string
+	blobs []Blob
 }
 
 // Line is an encoded event without its line end.
@@ -67,8 +68,14 @@ type Line struct {
 	// HashAt is the offset in Bytes of the member `"hash":"…",`, for
 	// chain.Stamp.
 	HashAt int
-	// Blobs are the strings that stand outside the line, each once per use.
-	Blobs []string
+	// Blobs are the strings that stand outside the line, once for each use.
+	Blobs []Blob
+}
+
+// Blob is a string that is kept beside the record.
+type Blob struct {
+	SHA256 string // lower-case hex
+	Text   string
 }
 
 // Encode returns e as canonical JSON (gate.md §1) on one line, without line end.
@@ -195,7 +202,7 @@ func (c *Encoder) unknown(b []byte, u *Unknown) ([]byte, error) {
 	if len(body) == 0 || body[0] != '{' {
 		return b, &EncodeError{Msg: "the body of an unknown event is not an object"}
 	}
-	if c.Check != nil && !c.Check(string(body)) {
+	if !c.allowed(body) {
 		return b, unclean("it holds text that may not be recorded")
 	}
 	return append(b, body...), nil

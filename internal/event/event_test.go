@@ -326,8 +326,7 @@ func TestBlobs(t *testing.T) {
 		}
 		line := strings.TrimPrefix(string(l.Bytes), "before")
 		for _, b := range l.Blobs {
-			ref := string(appendBlobRef(nil, b))
-			stored[ref[len(`{"$blob":{"sha256":"`):][:64]] = b
+			stored[b.SHA256] = b.Text
 		}
 		if strings.Contains(line, long) {
 			t.Errorf("the long text is in the line: %s", line)

@@ -33,8 +33,7 @@ func (c *Encoder) takeBlobs(r Raw) (Raw, error) {
 			if c.BlobOver <= 0 || len(s) <= c.BlobOver {
 				return nil, nil
 			}
-			c.blobs = append(c.blobs, s)
-			return appendBlobRef(nil, s), nil
+			return c.appendBlob(nil, s), nil
 		},
 	})
 }

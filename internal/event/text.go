@@ -22,8 +22,7 @@ func (c *Encoder) text(b []byte, s string) ([]byte, error) {
 		if !utf8.ValidString(s) {
 			return b, unclean("it isn't valid UTF-8")
 		}
-		c.blobs = append(c.blobs, s)
-		return appendBlobRef(b, s), nil
+		return c.appendBlob(b, s), nil
 	}
 	b, ok := appendValid(b, s)
 	if !ok {
@@ -41,7 +40,7 @@ func (c *Encoder) raw(b []byte, r Raw) ([]byte, error) {
 	if err != nil {
 		return b, unclean(err.Error())
 	}
-	if c.Check != nil && !c.Check(string(r)) {
+	if !c.allowed(r) {
 		return b, unclean("it holds text that may not be recorded")
 	}
 	long := c.BlobOver > 0 && len(r) > c.BlobOver
@@ -51,6 +50,39 @@ func (c *Encoder) raw(b []byte, r Raw) ([]byte, error) {
 		}
 	}
 	return append(b, r...), nil
+}
+
+// allowed puts r, which is canonical, to Check: as a whole, and each string in it
+// that has escapes as it reads without them.
+func (c *Encoder) allowed(r Raw) bool {
+	if c.Check == nil {
+		return true
+	}
+	if !c.Check(string(r)) {
+		return false
+	}
+	if bytes.IndexByte(r, '\\') < 0 {
+		return true
+	}
+	for i := 0; i < len(r); i++ {
+		if r[i] != '"' {
+			continue
+		}
+		start := i
+		for i++; r[i] != '"'; i++ {
+			if r[i] == '\\' {
+				i++
+			}
+		}
+		if bytes.IndexByte(r[start:i], '\\') < 0 {
+			continue
+		}
+		text, err := jsontext.AppendUnquote(nil, r[start:i+1])
+		if err != nil || !c.Check(string(text)) {
+			return false
+		}
+	}
+	return true
 }
 
 // canonical returns r in canonical form, r itself if it is.
@@ -66,10 +98,13 @@ func canonical(r Raw) (Raw, error) {
 	return r, err
 }
 
-func appendBlobRef(b []byte, s string) []byte {
+// appendBlob sets s aside and appends the reference to it.
+func (c *Encoder) appendBlob(b []byte, s string) []byte {
 	sum := sha256.Sum256([]byte(s))
+	blob := Blob{SHA256: hex.EncodeToString(sum[:]), Text: s}
+	c.blobs = append(c.blobs, blob)
 	b = append(b, `{"$blob":{"sha256":"`...)
-	b = hex.AppendEncode(b, sum[:])
+	b = append(b, blob.SHA256...)
 	b = append(b, `","size":`...)
 	b = strconv.AppendInt(b, int64(len(s)), 10)
 	return append(b, "}}"...)

@@ -145,8 +145,8 @@ func (m *secrets) replaceIn(s, view string, places []int) string {
 	return out.String()
 }
 
-// joinLines returns s without line breaks, as bytes or as the escapes \n and \r,
-// and where each byte lay: base64 is commonly broken into lines. It returns ""
+// joinLines returns s without line breaks, as bytes or as the escapes \n and \r
+// (of JSON in JSON too), and where each byte lay: base64 is commonly broken into lines. It returns ""
 // if there are none.
 func joinLines(s string, withPlaces bool) (string, []int) {
 	if !strings.Contains(s, "\n") && !strings.Contains(s, `\n`) {
@@ -158,9 +158,15 @@ func joinLines(s string, withPlaces bool) (string, []int) {
 		switch {
 		case s[i] == '\n' || s[i] == '\r':
 			continue
-		case s[i] == '\\' && i+1 < len(s) && (s[i+1] == 'n' || s[i+1] == 'r'):
-			i++
-			continue
+		case s[i] == '\\':
+			end := i
+			for end < len(s) && s[end] == '\\' {
+				end++
+			}
+			if end < len(s) && (s[end] == 'n' || s[end] == 'r') {
+				i = end
+				continue
+			}
 		}
 		b = append(b, s[i])
 		if withPlaces {

@@ -1,0 +1,193 @@
+package session
+
+import (
+	"slices"
+
+	"github.com/abhed/abhed/internal/event"
+)
+
+// State is what a session has come to: the fold over its events.
+type State struct {
+	// Messages is the main agent's conversation. Every call in it is answered,
+	// in the call's order, by one message of the tool role each.
+	Messages []*event.Message
+	// Turns is the number of the last turn begun, Usage the sum over all replies,
+	// those to sub-agents included; a count that no reply stated is nil.
+	Turns int
+	Usage event.Usage
+	// WorkDir is the working directory after the last call, LastMode the mode
+	// last seen. The mode is for display: permissions are never restored.
+	WorkDir  string
+	LastMode string
+	// Ended says that the last run ended in order, Reason with what.
+	Ended  bool
+	Reason string
+	// Interrupted lists the calls at the end that have no outcome, in order;
+	// Messages answers them.
+	Interrupted []string
+}
+
+// The answers to calls that have no outcome. They tell the model whether the
+// world may have changed.
+const (
+	interruptedText = "interrupted: the session ended while this call ran, so part of its work may be done. Check before you repeat it."
+	notStartedText  = "interrupted: the session ended before this call was started. It did nothing."
+)
+
+// Fold folds events into a State. The zero Fold is ready. It is not safe for
+// concurrent use. It keeps the messages of the events it is given.
+type Fold struct {
+	state State
+	open  []openCall // of the last reply, until all are answered
+}
+
+type openCall struct {
+	call    *event.ToolCall
+	result  *event.ToolResult
+	inject  []string
+	started bool
+}
+
+// Apply takes in the next event.
+func (f *Fold) Apply(e event.Event) {
+	switch p := e.Payload.(type) {
+	case *event.SessionStarted:
+		f.state.WorkDir, f.state.LastMode = p.Workspace, p.Mode
+	case *event.SessionResumed:
+		f.settle()
+		f.state.LastMode = p.Mode
+		f.state.Ended, f.state.Reason = false, ""
+	case *event.SessionEnded:
+		f.settle()
+		f.state.Ended, f.state.Reason = true, p.Reason
+	case *event.TurnStarted:
+		if p.AgentID == "" {
+			f.state.Turns = max(f.state.Turns, p.Turn)
+		}
+	case *event.Decision:
+		if p.Mode != "" {
+			f.state.LastMode = p.Mode
+		}
+	case *event.UserMessage:
+		if p.AgentID == "" {
+			f.settle()
+			f.say(event.RoleUser, p.Text)
+		}
+	case *event.ModelResponded:
+		f.usage(p.Usage)
+		if p.AgentID == "" {
+			f.reply(&p.Message)
+		}
+	case *event.ToolStarted:
+		if c := f.waiting(p.AgentID, p.CallID); c != nil {
+			c.started = true
+		}
+	case *event.ToolEnded:
+		f.ended(p)
+	}
+}
+
+// State returns the state after the events so far. The slices are the caller's,
+// the messages in them are shared and must not be changed.
+func (f *Fold) State() *State {
+	g := Fold{state: f.state, open: slices.Clone(f.open)}
+	g.state.Messages = slices.Clone(f.state.Messages)
+	for _, c := range g.open {
+		if c.result == nil {
+			g.state.Interrupted = append(g.state.Interrupted, c.call.ID)
+		}
+	}
+	g.settle()
+	return &g.state
+}
+
+func (f *Fold) say(role event.Role, texts ...string) {
+	m := &event.Message{Role: role}
+	for _, t := range texts {
+		m.Parts = append(m.Parts, event.TextPart(t))
+	}
+	f.state.Messages = append(f.state.Messages, m)
+}
+
+func (f *Fold) reply(m *event.Message) {
+	f.settle()
+	if len(m.Parts) == 0 {
+		return // no model takes a message without content
+	}
+	f.state.Messages = append(f.state.Messages, m)
+	for _, c := range m.ToolCalls() {
+		f.open = append(f.open, openCall{call: c})
+	}
+}
+
+// waiting returns the first call of this id that has no outcome, or nil: models
+// use ids again, even within one reply.
+func (f *Fold) waiting(agent, id string) *openCall {
+	if agent != "" {
+		return nil
+	}
+	for i := range f.open {
+		if c := &f.open[i]; c.call.ID == id && c.result == nil {
+			return c
+		}
+	}
+	return nil
+}
+
+func (f *Fold) ended(p *event.ToolEnded) {
+	if p.AgentID == "" && p.WorkDir != "" {
+		f.state.WorkDir = p.WorkDir
+	}
+	c := f.waiting(p.AgentID, p.CallID)
+	if c == nil {
+		return
+	}
+	c.result = &event.ToolResult{CallID: p.CallID, Name: c.call.Name, Content: p.Content, IsError: p.IsError}
+	c.inject = p.Injected
+	if !slices.ContainsFunc(f.open, func(o openCall) bool { return o.result == nil }) {
+		f.settle()
+	}
+}
+
+// settle answers the open calls in the model's order, and puts what backends
+// injected behind all results, where it can't come between a call and its
+// answer.
+func (f *Fold) settle() {
+	var injected []string
+	for _, c := range f.open {
+		if c.result == nil {
+			text := notStartedText
+			if c.started {
+				text = interruptedText
+			}
+			c.result = &event.ToolResult{CallID: c.call.ID, Name: c.call.Name, Content: text, IsError: true}
+		}
+		f.state.Messages = append(f.state.Messages, &event.Message{Role: event.RoleTool, Parts: []event.Part{{ToolResult: c.result}}})
+		injected = append(injected, c.inject...)
+	}
+	f.open = nil
+	if len(injected) > 0 {
+		f.say(event.RoleUser, injected...)
+	}
+}
+
+func (f *Fold) usage(u *event.Usage) {
+	if u == nil {
+		return
+	}
+	sum := func(total **int64, n *int64) {
+		if n == nil {
+			return
+		}
+		v := *n
+		if *total != nil {
+			v += **total
+		}
+		*total = &v
+	}
+	s := &f.state.Usage
+	sum(&s.Input, u.Input)
+	sum(&s.Output, u.Output)
+	sum(&s.CacheRead, u.CacheRead)
+	sum(&s.CacheWrite, u.CacheWrite)
+}
