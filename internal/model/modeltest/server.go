@@ -216,7 +216,6 @@ func refuse(w http.ResponseWriter, status int, kind, message string) {
 func (s *Server) play(w http.ResponseWriter, r *http.Request, p *plan) {
 	if p.stallHeaders {
 		s.stall(r)
-		return
 	}
 	for name, value := range p.header {
 		w.Header().Set(name, value)
@@ -265,10 +264,12 @@ func (s *Server) end(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// stall waits until the client or the server goes away.
+// stall waits until the client or the server goes away. It does not return: a
+// handler that did would end its answer properly.
 func (s *Server) stall(r *http.Request) {
 	select {
 	case <-r.Context().Done():
 	case <-s.gone:
 	}
+	panic(http.ErrAbortHandler)
 }

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-		maxNotes = 12
+	maxNotes = 12
 	// tailWait is how long to wait, after a finish reason, for usage and [DONE].
 	tailWait = 5 * time.Second
 	// drainWait is how long to wait for the end of the body after [DONE], which
