@@ -10,6 +10,7 @@ import (
 
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/policy"
+	"github.com/abhed/abhed/internal/tool"
 )
 
 const (
@@ -168,11 +169,11 @@ func (e *ext) stderrSink() func(string) {
 	}
 }
 
-// died records the death of the judging process; child may be nil.
+// died records the death of the judging process.
 func (e *ext) died(f *failure, pid int, stderr string) {
 	e.changed(&event.ExtensionChanged{
 		Name: e.cfg.Name, State: StateDead, Cause: f.class + ": " + f.msg, OnFailure: string(e.cfg.OnFailure),
-		Stderr: stderr, Pid: pid, Hash: e.hash,
+		Stderr: tool.Clean(stderr), Pid: pid, Hash: e.hash,
 	})
 }
 
@@ -182,7 +183,7 @@ func (e *ext) changed(p *event.ExtensionChanged) {
 
 func (e *ext) logged(level, line string) {
 	e.record(event.Draft{Actor: event.ActorSystem, Trust: event.TrustUntrusted,
-		Payload: &event.ExtensionLogged{Name: e.cfg.Name, Level: level, Line: line}})
+		Payload: &event.ExtensionLogged{Name: e.cfg.Name, Level: level, Line: tool.Clean(line)}})
 }
 
 func (e *ext) record(d event.Draft) {

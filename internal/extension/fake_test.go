@@ -110,12 +110,10 @@ func act(action string, req map[string]jsontext.Value) {
 		case "@big": // a reply of exactly that many bytes
 			n, _ := strconv.Atoi(arg)
 			fmt.Printf("{\"log\":\"%s\"}\n", strings.Repeat("x", n-len(`{"log":""}`)))
-		case "@given": // the text in the member "reply" of the arguments
-			var args struct {
-				Reply string `json:"reply"`
-			}
+		case "@given": // the text in that member of the arguments
+			var args map[string]jsontext.Value
 			_ = json.Unmarshal(req["args"], &args)
-			os.Stdout.WriteString(args.Reply + "\n")
+			os.Stdout.WriteString(text(args[arg]) + "\n")
 		case "@append":
 			reply(map[string]any{"content": text(req["content"]) + arg})
 		case "@replace":

@@ -241,7 +241,9 @@ func TestClockStartsWithTheRequest(t *testing.T) {
 	const n = 8 // together longer than the time-out
 	answers := make(chan extension.Answer)
 	for range n {
-		go func() { answers <- h.PolicyHook(context.Background(), extension.ToolCall{Call: call(t, "bash", `{}`)})[0] }()
+		go func() {
+			answers <- h.PolicyHook(context.Background(), extension.ToolCall{Call: call(t, "bash", `{}`)})[0]
+		}()
 	}
 	for range n {
 		if a := <-answers; a.Asked.Answer != "none" {

@@ -17,8 +17,9 @@ const maxHashed = 256 << 20
 
 // hash identifies the program in the record: the SHA-256, in lower-case hex, over
 // the command and each argument with the bytes of the file that it names, if any.
-// It is taken at start, and doesn't prove what the process then did.
-func (c *Config) hash() string {
+// It is taken at start, and doesn't prove what the process then did. digests
+// remembers the files that were read for other extensions.
+func (c *Config) hash(digests map[string][]byte) string {
 	h := sha256.New()
 	field := func(b []byte) {
 		var n [8]byte
@@ -26,11 +27,19 @@ func (c *Config) hash() string {
 		h.Write(n[:])
 		h.Write(b)
 	}
+	file := func(path string) {
+		sum, known := digests[path]
+		if !known {
+			sum = fileDigest(path)
+			digests[path] = sum
+		}
+		field(sum)
+	}
 	field([]byte(c.Command))
-	field(fileDigest(c.program()))
+	file(c.program())
 	for _, arg := range c.Args {
 		field([]byte(arg))
-		field(fileDigest(c.path(arg)))
+		file(c.path(arg))
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

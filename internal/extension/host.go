@@ -57,7 +57,9 @@ func Start(ctx context.Context, configs []Config, opts Options) (*Host, error) {
 }
 
 func (h *Host) start(ctx context.Context) error {
+	digests := map[string][]byte{}
 	for _, e := range h.exts {
+		e.hash = e.cfg.hash(digests)
 		e.start()
 	}
 	lists := make([]answer, len(h.exts))
@@ -94,7 +96,6 @@ func (h *Host) start(ctx context.Context) error {
 
 // start starts the judging process; a failure to do so is the extension's death.
 func (e *ext) start() {
-	e.hash = e.cfg.hash()
 	spec, err := e.cfg.spec(e.opts.Confine, e.stderrSink())
 	if err == nil {
 		// The process may die before this goroutine has the stream.

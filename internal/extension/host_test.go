@@ -121,28 +121,23 @@ func TestAllowTurnsNoQuestionIntoAYes(t *testing.T) { holdsVerdict(t, policy.Ask
 func holdsVerdict(t *testing.T, v policy.Verdict) {
 	var configs []extension.Config
 	for i, reply := range allowing {
-		for _, onFailure := range []extension.OnFailure{extension.Skip, extension.AskPerson, extension.Block} {
-			c := fakeExt(t, fmt.Sprintf("x%d-%s", i, onFailure), actions{"tool_call": reply, "permission_request": reply})
-			c.Timeout, c.OnFailure = 3*time.Second, onFailure
-			configs = append(configs, c)
+		c := fakeExt(t, fmt.Sprintf("x%d", i), actions{"tool_call": reply, "permission_request": reply})
+		c.Timeout = 3 * time.Second
+		configs = append(configs, c)
+	}
+	h := start(t, nil, configs...)
+	answers := append(hook(t, h, "bash", `{"command":"rm -rf /"}`),
+		h.PermissionRequest(context.Background(), call(t, "bash", `{"command":"rm -rf /"}`), policy.Declaration{}, "why")...)
+	if len(answers) != 2*len(allowing) {
+		t.Fatalf("%d answers of %d extensions", len(answers), len(allowing))
+	}
+	for _, a := range answers {
+		if got := policy.Join(v, []policy.Objection{a.Objection}); got < v {
+			t.Errorf("%s turned %s into %s", a.Name, v, got)
 		}
 	}
-	for batch := range slices.Chunk(configs, 27) {
-		h := start(t, nil, batch...)
-		answers := append(hook(t, h, "bash", `{"command":"rm -rf /"}`),
-			h.PermissionRequest(context.Background(), call(t, "bash", `{"command":"rm -rf /"}`), policy.Declaration{}, "why")...)
-		if len(answers) != 2*len(batch) {
-			t.Fatalf("%d answers of %d extensions", len(answers), len(batch))
-		}
-		for _, a := range answers {
-			if got := policy.Join(v, []policy.Objection{a.Objection}); got < v {
-				t.Errorf("%s turned %s into %s", a.Name, v, got)
-			}
-		}
-		if got := policy.Join(v, objections(answers)); got < v {
-			t.Errorf("together they turned %s into %s", v, got)
-		}
-		h.Close()
+	if got := policy.Join(v, objections(answers)); got < v {
+		t.Errorf("together they turned %s into %s", v, got)
 	}
 }
 
@@ -185,7 +180,7 @@ func TestAnswerCannotAllow(t *testing.T) {
 
 // TestNoReplyAllows is the property over real replies of a real process.
 func TestNoReplyAllows(t *testing.T) {
-	cfg := fakeExt(t, "a", actions{"tool_call": "@given"})
+	cfg := fakeExt(t, "a", actions{"tool_call": "@given reply"})
 	h := start(t, nil, cfg)
 	rapid.Check(t, func(rt *rapid.T) {
 		body := rapid.SampledFrom([]string{
@@ -207,6 +202,45 @@ func TestNoReplyAllows(t *testing.T) {
 	})
 }
 
+// TestOrderDoesNotMatterProperty draws what three extensions answer and asks hosts
+// that have them in every order.
+func TestOrderDoesNotMatterProperty(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	var hosts []*extension.Host
+	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		var configs []extension.Config
+		for _, i := range order {
+			configs = append(configs, fakeExt(t, names[i], actions{"tool_call": "@given " + names[i]}))
+		}
+		hosts = append(hosts, start(t, nil, configs...))
+	}
+	answer := rapid.SampledFrom([]string{
+		`{}`, `{"block":true}`, `{"ask":true}`, `{"allow":true}`, `{"block":true,"ask":true,"reason":"r"}`, `{"args":{}}`,
+		`{"args":{"command":"x"},"ask":true}`, `{"args":{"command":"y"}}`, `{"reason":"only"}`,
+	})
+	rapid.Check(t, func(rt *rapid.T) {
+		var members []string
+		for _, n := range names {
+			members = append(members, fmt.Sprintf("%q:%q", n, answer.Draw(rt, n)))
+		}
+		var first []extension.Answer
+		for i, h := range hosts {
+			got := hook(t, h, "bash", "{"+strings.Join(members, ",")+"}")
+			for j := range got {
+				got[j].Asked.MS = 0
+				if got[j].Asked.Answer == "failed" {
+					rt.Fatalf("%+v", got[j].Asked)
+				}
+			}
+			if i == 0 {
+				first = got
+			} else if d := cmp.Diff(first, got, cmp.AllowUnexported(policy.Objection{})); d != "" {
+				rt.Fatalf("host %d (-first +this):\n%s", i, d)
+			}
+		}
+	})
+}
+
 func TestOrderDoesNotMatter(t *testing.T) {
 	configs := []extension.Config{
 		fakeExt(t, "none", nil),
@@ -216,7 +250,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		with(fakeExt(t, "dead", actions{"start": "@exit 1"}), func(c *extension.Config) { c.OnFailure = extension.AskPerson }),
 	}
 	var first []extension.Answer
-	for _, order := range [][]int{{0, 1, 2, 3, 4}, {4, 3, 2, 1, 0}, {2, 0, 4, 1, 3}, {1, 4, 3, 0, 2}, {3, 2, 1, 4, 0}} {
+	for _, order := range [][]int{{0, 1, 2, 3, 4}, {4, 3, 2, 1, 0}, {2, 0, 4, 1, 3}} {
 		var shuffled []extension.Config
 		for _, i := range order {
 			shuffled = append(shuffled, configs[i])
@@ -441,7 +475,6 @@ func TestCloseReapsEverything(t *testing.T) {
 		n, _ := fmt.Sscan(string(b), &sleeper)
 		return n == 1
 	})
-	pids = append(pids, sleeper)
 	begin := time.Now()
 	h.Close()
 	h.Close()
@@ -453,6 +486,8 @@ func TestCloseReapsEverything(t *testing.T) {
 			t.Errorf("process %d is left", pid)
 		}
 	}
+	// It has been killed, but it isn't ours to reap.
+	eventually(t, "the end of the stubborn one's child", func() bool { return gone(sleeper) })
 	if e := rec.changes("polite", "ended"); len(e) != 1 || e[0].Cause != "exit code 0" {
 		t.Errorf("the polite one's end was recorded as %+v", e)
 	}
@@ -466,5 +501,37 @@ func TestCloseReapsEverything(t *testing.T) {
 	}
 	if s := state(t, h, "polite"); s.State != extension.StateEnded || s.Pid != 0 {
 		t.Errorf("state after Close: %+v", s)
+	}
+}
+
+// TestMatchThatPanics: a Match that fails narrows nothing.
+func TestMatchThatPanics(t *testing.T) {
+	h := start(t, nil, with(fakeExt(t, "a", actions{"tool_call": `{"block":true}`}), func(c *extension.Config) {
+		c.Match = func(policy.Call, policy.Declaration) bool { panic("bug") }
+	}))
+	if a := one(t, h, "bash", `{}`); !a.Objection.Denies() {
+		t.Errorf("got %+v", a)
+	}
+}
+
+// BenchmarkPolicyHook measures the round trip to processes that answer at once.
+func BenchmarkPolicyHook(b *testing.B) {
+	for _, n := range []int{1, 4} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var configs []extension.Config
+			for i := range n {
+				configs = append(configs, fakeExt(b, fmt.Sprintf("x%d", i), nil))
+			}
+			h := start(b, nil, configs...)
+			q := extension.ToolCall{Call: call(b, "bash", `{"command":"go test ./...","description":"run the tests"}`)}
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, a := range h.PolicyHook(context.Background(), q) {
+					if a.Asked.Answer != "none" {
+						b.Fatal(a)
+					}
+				}
+			}
+		})
 	}
 }

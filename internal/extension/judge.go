@@ -72,8 +72,14 @@ func (h *Host) PermissionRequest(ctx context.Context, call policy.Call, decl pol
 	return h.judge(ctx, r, err, call, 0, func(e *ext) bool { return e.matches(call, decl) })
 }
 
+// matches reports whether the extension is to judge the call. A Match that fails
+// narrows nothing.
 func (e *ext) matches(c policy.Call, d policy.Declaration) bool {
-	return e.cfg.Match == nil || e.cfg.Match(c, d)
+	fits := true
+	if e.cfg.Match != nil {
+		_ = run.Protect(func() error { fits = e.cfg.Match(c, d); return nil })
+	}
+	return fits
 }
 
 // judge asks the selected subscribers of r's event. unsent says why r can't be

@@ -18,6 +18,13 @@ import (
 // toolName is what every model API and the grammar of rules accept as a name.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
+// Bounds of what goes to the model with every request.
+const (
+	maxTools       = 256 // of one extension
+	maxDescription = 16 << 10
+	maxSchema      = 256 << 10
+)
+
 // provided is one tool of an extension.
 type provided struct {
 	ext     *ext
@@ -43,7 +50,11 @@ func (e *ext) offer(list []toolReply) {
 func (e *ext) dropUnusable() {
 	var usable []*provided
 	for i, t := range e.tools {
-		if err := t.usable(); err != nil {
+		err := t.usable()
+		if err == nil && len(usable) == maxTools {
+			err = fmt.Errorf("an extension provides at most %d tools", maxTools)
+		}
+		if err != nil {
 			e.logged("warning", fmt.Sprintf("its tool %q (entry %d of tools) can't be used and is left out: %v", cut(t.spec.Name, 100), i, err))
 			continue
 		}
@@ -56,8 +67,16 @@ func (t *provided) usable() error {
 	if !toolName.MatchString(t.spec.Name) {
 		return errors.New("a tool's name is 1 to 64 of the characters A-Z a-z 0-9 _ -")
 	}
-	if t.spec.Schema == nil {
+	switch {
+	case t.spec.Schema == nil:
 		return errors.New("it has no schema; give a JSON Schema of type object")
+	case len(t.spec.Schema) > maxSchema:
+		return fmt.Errorf("its schema has %d bytes, the limit is %d", len(t.spec.Schema), maxSchema)
+	case len(t.spec.Description) > maxDescription:
+		return fmt.Errorf("its description has %d bytes, the limit is %d", len(t.spec.Description), maxDescription)
+	}
+	if err := checkSchema(t.spec.Schema); err != nil {
+		return fmt.Errorf("schema: %w", err)
 	}
 	_, err := tool.NewRegistry(t)
 	return err

@@ -39,6 +39,7 @@ func TestTools(t *testing.T) {
 			{"name":"second","schema":{"type":"object"},"mutates":false},
 			{"name":"broken","schema":{"type":"object","properties":{"a":{"$ref":"#/$defs/none"}}}},
 			{"name":"list","schema":{"type":"array"}},
+			{"name":"endless","schema":{"type":"object","$ref":"#"}},
 			{"name":"bare"},
 			{"description":"nameless","schema":{"type":"object"}},
 			{"name":"a(b)","schema":{"type":"object"}},
@@ -62,7 +63,7 @@ func TestTools(t *testing.T) {
 		t.Errorf("tools (-want +got):\n%s", d)
 	}
 	warnings := strings.Join(rec.lines("z", "warning"), "\n")
-	for _, part := range []string{`"broken"`, `"list"`, `"bare"`, `its tool "" (entry 4`, `"a(b)"`, `"tools/mutate" is one edit away from "mutates"`} {
+	for _, part := range []string{`"broken"`, `"list"`, `"endless"`, `"bare"`, `its tool "" (entry 5`, `"a(b)"`, `"tools/mutate" is one edit away from "mutates"`} {
 		if !strings.Contains(warnings, part) {
 			t.Errorf("no warning about %s in:\n%s", part, warnings)
 		}
