@@ -224,11 +224,11 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request, p *plan) {
 	if w.Header().Get("Content-Type") == "" {
 		w.Header().Set("Content-Type", contentType)
 	}
-	if p.status != 0 {
-		w.WriteHeader(p.status)
-	}
 	if p.gzip {
 		w.Header().Set("Content-Encoding", "gzip")
+	}
+	if p.status != 0 {
+		w.WriteHeader(p.status)
 	}
 	out := &output{w: w, p: p, gone: s.gone}
 	var dst io.Writer = out

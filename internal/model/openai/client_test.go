@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -190,6 +191,41 @@ func TestSession(t *testing.T) {
 	}
 	if c.enc.encoded != 7 {
 		t.Errorf("%d messages encoded, want each of the 7 once", c.enc.encoded)
+	}
+}
+
+// TestReasoningSurvivesALongSession plays thirty turns against a server that
+// wants the reasoning of every tool turn back, with a call that is cut and asked
+// again.
+func TestReasoningSurvivesALongSession(t *testing.T) {
+	const turns = 30
+	o := modeltest.Options{NeedReasoning: true}
+	for i := range turns {
+		turn := modeltest.Turn{Reasoning: "because", Calls: []modeltest.Call{{ID: fmt.Sprint("c", i), Name: "read", Args: "{}"}}}
+		if i == turns/2 {
+			cut := turn
+			cut.Faults = []modeltest.Fault{modeltest.CutAt(700)}
+			o.Turns = append(o.Turns, cut)
+		}
+		o.Turns = append(o.Turns, turn)
+	}
+	s := modeltest.NewWith(t, o)
+	c := newClient(t, s.URL, nil)
+	history := []*model.Message{user("go")}
+	cuts := 0
+	for s.Left() > 0 {
+		resp, err := c.Stream(t.Context(), request(history...), nil)
+		if err != nil {
+			if asError(t, err).Kind != model.ErrCut {
+				t.Fatal(err)
+			}
+			cuts++
+			continue
+		}
+		history = append(history, resp.Message, results(resp.Message.ToolCalls()))
+	}
+	if cuts != 1 || len(history) != 1+2*turns || c.enc.encoded != len(history)-2 {
+		t.Errorf("%d cuts, %d messages, %d encoded", cuts, len(history), c.enc.encoded)
 	}
 }
 

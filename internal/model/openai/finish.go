@@ -73,7 +73,7 @@ func (r *reply) reason() (model.Finish, error) {
 	case r.finish == "error" || r.finish == "insufficient_system_resource" || r.finish == "abort":
 		return "", r.fail(model.ErrServer, nil, "the endpoint gave up on the reply (finish reason %q)", r.finish)
 	case !known && calls:
-		return "", r.fail(model.ErrMalformed, nil, "the reply holds tool calls and ended for an unknown reason, %s; nothing of it was run", r.c.quoted([]byte(r.finish)))
+		return "", r.fail(model.ErrMalformed, nil, "the reply holds tool calls and ended for an unknown reason, %s; none of them is delivered", r.c.quoted([]byte(r.finish)))
 	case !known:
 		r.note(fmt.Sprintf("unknown finish reason %s, taken as stop", r.c.quoted([]byte(r.finish))))
 		finish = model.FinishStop

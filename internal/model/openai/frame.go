@@ -65,7 +65,7 @@ func (r *reply) frame(data []byte) error {
 	if hasError(&c) {
 		return r.c.frameError(data)
 	}
-	if s := text(c.Model); s != "" {
+	if s := text(c.Model); s != "" && len(s) <= maxModelName {
 		r.model = unmark(s, marked)
 	}
 	if !none(c.Usage) {

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	maxNotes = 12
+	maxNotes     = 12
+	maxModelName = 256 // bytes; a longer name of the answering model is not kept
 	// tailWait is how long to wait, after a finish reason, for usage and [DONE].
 	tailWait = 5 * time.Second
 	// drainWait is how long to wait for the end of the body after [DONE], which
@@ -125,9 +126,9 @@ func (r *reply) failed(ctx context.Context, err error) error {
 	case errors.Is(err, sse.ErrTooLong), errors.Is(err, errTooMuch), errors.As(err, &corrupt), errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
 		return r.fail(model.ErrMalformed, err, "the answer could not be read: %v", err)
 	case err == io.EOF || err == io.ErrUnexpectedEOF:
-		return r.fail(model.ErrCut, io.ErrUnexpectedEOF, "the stream ended %s without a finish reason or [DONE]; expected one of them. Nothing of the reply was run", r.position())
+		return r.fail(model.ErrCut, io.ErrUnexpectedEOF, "the stream ended %s without a finish reason or [DONE]; expected one of them. No call of the reply is delivered", r.position())
 	default:
-		return r.fail(model.ErrCut, err, "the connection broke %s: %s. Nothing of the reply was run", r.position(), r.c.quoted([]byte(err.Error())))
+		return r.fail(model.ErrCut, err, "the connection broke %s: %s. No call of the reply is delivered", r.position(), r.c.quoted([]byte(err.Error())))
 	}
 }
 

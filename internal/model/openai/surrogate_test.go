@@ -1,0 +1,67 @@
+package openai
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"pgregory.net/rapid"
+
+	"github.com/abhed/abhed/internal/strictjson"
+)
+
+// escapeUnits writes UTF-16 units as the inside of a JSON string.
+func escapeUnits(units []uint16) string {
+	var b strings.Builder
+	for _, u := range units {
+		fmt.Fprintf(&b, `\u%04x`, u)
+	}
+	return b.String()
+}
+
+// TestTextSplitBetweenHalvesIsWhole cuts a text between any two UTF-16 units, as
+// servers written in other languages do.
+func TestTextSplitBetweenHalvesIsWhole(t *testing.T) {
+	chars := rapid.SampledFrom([]rune{'a', '\\', '"', 'é', '北', 0x1f600, 0x10000, 0x10ffff, 0x10f7ff})
+	rapid.Check(t, func(t *rapid.T) {
+		want := string(rapid.SliceOfN(chars, 1, 20).Draw(t, "text"))
+		units := utf16.Encode([]rune(want))
+		var in []string
+		for len(units) > 0 {
+			n := rapid.IntRange(1, len(units)).Draw(t, "size")
+			in = append(in, delta1(`{"content":"`+escapeUnits(units[:n])+`"}`))
+			units = units[n:]
+		}
+		var got collect
+		resp, err := streamBytes(t, strings.NewReader(frames(append(in, "[DONE]")...)), got.add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A frame that holds a character of the marks' range beside a half can't be
+		// joined, which must then be said.
+		if resp.Message.Text() != want && !(strings.ContainsRune(want, 0x10ffff) && strings.Contains(resp.Note, "half characters")) {
+			t.Fatalf("got %q, want %q (%s)", resp.Message.Text(), want, resp.Note)
+		}
+		if got.text.String() != resp.Message.Text() {
+			t.Fatalf("streamed %q, text %q", got.text.String(), resp.Message.Text())
+		}
+	})
+}
+
+func FuzzMarkSurrogates(f *testing.F) {
+	f.Add([]byte(`{"a":"\ud83d\ude00\ud83d"}`))
+	f.Add([]byte(`"\\ud83d\u12"`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		out, lone, marked := markSurrogates(in)
+		if lone == 0 && (string(out) != string(in) || marked) {
+			t.Errorf("changed without a half: %q", out)
+		}
+		if strictjson.Check(in, strictjson.Options{}) == nil && lone > 0 {
+			t.Errorf("%q passes the door and has %d halves", in, lone)
+		}
+		if _, again, _ := markSurrogates(out); again != 0 {
+			t.Errorf("halves are left in %q", out)
+		}
+	})
+}
