@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/abhed/abhed/internal/event"
 )
 
 // Problem is something wrong with a log, and where.
@@ -72,6 +74,9 @@ func orNone(hash string) string {
 // what it isn't.
 func Canonical(line []byte) error {
 	line = bytes.TrimSuffix(line, []byte("\n"))
+	if event.IsCanonical(line) && len(line) <= MaxLine {
+		return nil
+	}
 	c, err := canonical(line)
 	if err != nil {
 		return err

@@ -41,6 +41,10 @@ func KeyID(k PublicKey) string {
 
 // VerifyHead reports whether signature, in base64, is k's over h.
 func VerifyHead(k PublicKey, h Head, signature string) bool {
+	// The decoder passes over line breaks; the length leaves room for none.
+	if len(signature) != base64.StdEncoding.EncodedLen(ed25519.SignatureSize) {
+		return false
+	}
 	sig, err := base64.StdEncoding.Strict().DecodeString(signature)
 	return err == nil && len(k) == ed25519.PublicKeySize && ed25519.Verify(k, h.signed(), sig)
 }

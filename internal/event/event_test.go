@@ -354,6 +354,29 @@ func TestBlobs(t *testing.T) {
 	}
 }
 
+func TestCheckSeesAllText(t *testing.T) {
+	for name, p := range map[string]Payload{
+		"string":          &Notice{Text: "a SECRET b"},
+		"list":            &ToolEnded{Injected: []string{"", "SECRET"}},
+		"pointer":         &ModelResponded{Message: Message{Parts: []Part{TextPart("SECRET")}}},
+		"raw string":      &Decision{Original: Raw(`{"a":["SECRET"]}`)},
+		"raw name":        &Decision{Original: Raw(`{"SECRET":1}`)},
+		"raw escaped":     &Decision{Original: Raw(`{"a":"\u0053ECRET"}`)},
+		"raw with escape": &Decision{Original: Raw(`{"a":"no\nthing","b":"SE\"CRET"}`)},
+		"unknown":         &Unknown{Kind: "k", Body: Raw(`{"a":"SECRET"}`)},
+		"long text":       &Notice{Text: strings.Repeat("x", 100) + "SECRET"},
+	} {
+		enc := Encoder{BlobOver: 50, Check: func(s string) bool { return !strings.Contains(s, "SECRET") && !strings.Contains(s, `SE"CRET`) }}
+		if _, err := enc.Append(nil, ptr(sample(p))); !errors.Is(err, ErrUnclean) {
+			t.Errorf("%s: %v", name, err)
+		}
+		enc.Check = func(string) bool { return true }
+		if _, err := enc.Append(nil, ptr(sample(p))); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestMapStrings(t *testing.T) {
 	p := filled(&SessionResumed{}).(*SessionResumed)
 	before := mustEncode(t, sample(p))
@@ -393,13 +416,13 @@ func TestQuickCanonicalIsRight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := drawJSON(t, 3)
 		c, err := strictjson.Canonical([]byte(text))
-		if isCanonical([]byte(text)) {
+		if IsCanonical([]byte(text)) {
 			accepted++
 			if err != nil || string(c) != text {
 				t.Fatalf("taken for canonical: %q; the library says %q, %v", text, c, err)
 			}
 		}
-		if err == nil && strings.Count(text, `"`) == 0 && string(c) == text && !isCanonical([]byte(text)) {
+		if err == nil && strings.Count(text, `"`) == 0 && string(c) == text && !IsCanonical([]byte(text)) {
 			t.Fatalf("canonical and not taken for it: %q", text)
 		}
 		s := rapid.String().Draw(t, "s")
@@ -407,7 +430,7 @@ func TestQuickCanonicalIsRight(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(appendString(nil, s)); got != string(want) || !isCanonical([]byte(got)) {
+		if got := string(appendString(nil, s)); got != string(want) || !IsCanonical([]byte(got)) {
 			t.Fatalf("string %q: got %s, the library writes %s", s, got, want)
 		}
 	})
@@ -485,7 +508,7 @@ func FuzzCanonical(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if !isCanonical(text) {
+		if !IsCanonical(text) {
 			return
 		}
 		if c, err := strictjson.Canonical(text); err != nil || string(c) != string(text) {

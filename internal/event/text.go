@@ -87,7 +87,7 @@ func (c *Encoder) allowed(r Raw) bool {
 
 // canonical returns r in canonical form, r itself if it is.
 func canonical(r Raw) (Raw, error) {
-	if isCanonical(r) {
+	if IsCanonical(r) {
 		return r, nil
 	}
 	if err := strictjson.Check(r, strictjson.Options{MaxBytes: MaxRaw}); err != nil {
@@ -169,13 +169,13 @@ func shortEscape(c byte) byte {
 	return 0
 }
 
-// maxQuick is the nesting up to which isCanonical looks.
+// maxQuick is the nesting up to which IsCanonical looks.
 const maxQuick = 64
 
-// isCanonical reports whether r is canonical JSON beyond doubt. It may say no
-// to a canonical value (deep nesting, names that need care), never yes to
-// another: it spares the common case a second parse.
-func isCanonical(r []byte) bool { return canonicalValue(r, 0, 0) == len(r) && len(r) > 0 }
+// IsCanonical reports whether r is canonical JSON (gate.md §1) beyond doubt. It
+// may say no to a canonical value (deep nesting, names that need care), never yes
+// to another: it spares the common case a second parse.
+func IsCanonical(r []byte) bool { return canonicalValue(r, 0, 0) == len(r) && len(r) > 0 }
 
 // canonicalValue returns the offset behind the value at r[i], or -1.
 func canonicalValue(r []byte, i, depth int) int {

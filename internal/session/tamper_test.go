@@ -59,6 +59,9 @@ func tampered(t testing.TB, path string, content []byte) string {
 	if err := os.WriteFile(to, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := os.Stat(blobDir(path)); err != nil {
+		return to
+	}
 	if err := os.CopyFS(blobDir(to), os.DirFS(blobDir(path))); err != nil {
 		t.Fatal(err)
 	}
