@@ -107,17 +107,25 @@ type end struct {
 	detail string
 }
 
-// Run records the prompt and works until the model has answered it, or until
+// Run records the prompt, and before it the context that backends gave, and works until the model has answered it, or until
 // something ends the run. It doesn't record the session's end: the run's owner
 // does, with what Run returns.
-func (l *Loop) Run(ctx context.Context, prompt string) Result {
+func (l *Loop) Run(ctx context.Context, prompt string, given ...string) Result {
 	if l.o.Limits.Time > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, l.o.Limits.Time, &Interrupted{ReasonMaxTime})
 		defer cancel()
 	}
 	l.runTurns, l.tokens, l.usage, l.lastText, l.refusals = 0, 0, model.Usage{}, "", refusals{}
-	e := l.say(event.ActorUser, event.TrustOperator, prompt)
+	var e *end
+	for _, text := range given {
+		if e == nil {
+			e = l.say(event.ActorSystem, event.TrustUntrusted, text)
+		}
+	}
+	if e == nil {
+		e = l.say(event.ActorUser, event.TrustOperator, prompt)
+	}
 	cut := 0
 	for e == nil {
 		e = l.turnOnce(ctx, &cut)

@@ -22,7 +22,13 @@ import (
 	"github.com/abhed/abhed/internal/tool"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if file := os.Getenv(tableVar); file != "" {
+		extensionMain(file, os.Args[1])
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // fakeTool is a tool with one string argument, its subject.
 type fakeTool struct {

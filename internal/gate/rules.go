@@ -23,7 +23,8 @@ func NewRules(set *policy.Ruleset, env policy.Env) (*Rules, error) {
 	return &Rules{set: set, env: env, doc: doc, hash: hash}, nil
 }
 
-func (r *Rules) evaluate(c policy.Call, d policy.Declaration) policy.Result {
+// Evaluate judges a call by the rules alone.
+func (r *Rules) Evaluate(c policy.Call, d policy.Declaration) policy.Result {
 	return r.set.Evaluate(policy.Input{Call: c, Declaration: d, Env: r.env})
 }
 

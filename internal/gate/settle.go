@@ -80,8 +80,8 @@ func ruleText(r policy.Result) string {
 // refuse records a denial and words it for the model.
 func (j *judgement) refuse(step, by, reason, code string) agent.Ruling {
 	j.d.Outcome, j.d.Step, j.d.By, j.d.Reason, j.d.Code = "deny", step, by, reason, code
-	if j.d.Verdict == "" {
-		j.d.Verdict = policy.Deny.String()
+	if j.rules == nil {
+		j.d.Verdict = policy.Deny.String() // it was refused before the rules were asked
 	}
 	if err := j.record(); err != nil {
 		return &agent.Broken{Err: err}

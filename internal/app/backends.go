@@ -1,0 +1,128 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/harness"
+	"github.com/abhed/abhed/ahp/transport"
+	"github.com/abhed/abhed/ahp/transport/httptransport"
+	"github.com/abhed/abhed/internal/event"
+	"github.com/abhed/abhed/internal/gate"
+)
+
+// source is one place where a registration may stand.
+type source struct {
+	file string
+	must bool // a missing file is an error
+}
+
+// registrationSources returns the files that register backends: the managed one
+// first, then the one that was named, else the user's and the trusted
+// workspace's (ahp-tool.md "Registration").
+func (e *engine) registrationSources() []source {
+	managed := "/etc/ahp/registration.json"
+	if e.sys.ManagedDir != "" {
+		managed = filepath.Join(e.sys.ManagedDir, "registration.json")
+	}
+	out := []source{{managed, false}}
+	l := e.o.loaded
+	switch {
+	case l.registration != "":
+		out = append(out, source{l.registration, true})
+	case l.AHP.Registration != "":
+		out = append(out, source{l.AHP.Registration, true})
+	default:
+		if home := e.sys.home(); home != "" {
+			out = append(out, source{filepath.Join(home, ".config", "ahp", "registration.json"), false})
+		}
+		if l.trusted {
+			out = append(out, source{filepath.Join(l.workspace, ".ahp", "registration.json"), false})
+		}
+	}
+	return out
+}
+
+// registrations returns the files, for those who must protect them.
+func (e *engine) registrations() []string {
+	var files []string
+	for _, s := range e.registrationSources() {
+		files = append(files, s.file)
+	}
+	return files
+}
+
+// startBackends reads the registrations and opens their backends.
+func (e *engine) startBackends(context.Context) error {
+	all := &ahp.Registration{ProtocolVersion: ahp.Version}
+	dirs := map[string]string{} // of the file that registers a backend
+	for _, s := range e.registrationSources() {
+		data, err := readBounded(s.file, maxSettings)
+		if errors.Is(err, fs.ErrNotExist) && !s.must {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("the AHP registration can't be read: %w", err)
+		}
+		reg, err := ahp.DecodeRegistration(data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.file, err)
+		}
+		for _, b := range reg.Hooks {
+			if other, dup := dirs[b.ID]; dup {
+				return fmt.Errorf("%s: backend %q is registered in %s already", s.file, b.ID, other)
+			}
+			dirs[b.ID] = s.file
+		}
+		all.Hooks = append(all.Hooks, reg.Hooks...)
+	}
+	if len(all.Hooks) == 0 {
+		return nil
+	}
+	h, err := harness.New(all, harness.Options{
+		Manifest: gate.Manifest(), OnDelivery: e.delivered,
+		Open: func(b *ahp.Backend) (transport.Transport, error) { return e.open(b, filepath.Dir(dirs[b.ID])) },
+	})
+	if err != nil {
+		return err
+	}
+	e.onClose(h.Close)
+	l := e.o.loaded
+	e.backends = gate.NewBackends(h, gate.Identity{
+		Source: "urn:abhed:" + e.keyID, Session: e.log.ID(), Workspace: l.workspace, Roots: l.roots,
+		Model: e.o.model.Name(), Version: e.sys.Version, Mode: l.Permissions.Mode,
+	})
+	return nil
+}
+
+// open connects to one backend; a relative working directory starts at the folder
+// of the registration.
+func (e *engine) open(b *ahp.Backend, dir string) (transport.Transport, error) {
+	if b.Transport.Type == "http" {
+		return httptransport.New(b, httptransport.Options{LookupEnv: func(name string) (string, bool) {
+			v := e.sys.Getenv(name)
+			return v, v != ""
+		}})
+	}
+	return transport.Stdio(b.Transport, transport.StdioOptions{
+		Name: b.ID, Dir: dir,
+		OnStderr: func(line string) {
+			_, _ = e.log.Append(system(&event.ExtensionLogged{Name: "backend " + b.ID, Level: "log", Line: line}))
+		},
+	})
+}
+
+// delivered records an observation that did not arrive.
+func (e *engine) delivered(d harness.Delivery) {
+	if d.Failure == nil {
+		return
+	}
+	_, _ = e.log.Append(system(&event.BackendFailed{
+		Backend: d.By.Backend, Subscription: d.By.Index, EventID: d.EventID, EventType: string(d.Type),
+		Class: string(d.Failure.Class), Policy: "none", Detail: d.Failure.Detail,
+	}))
+}

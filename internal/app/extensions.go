@@ -1,0 +1,129 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/abhed/abhed/internal/agent"
+	"github.com/abhed/abhed/internal/config"
+	"github.com/abhed/abhed/internal/event"
+	"github.com/abhed/abhed/internal/extension"
+	"github.com/abhed/abhed/internal/policy"
+	"github.com/abhed/abhed/internal/proc"
+	"github.com/abhed/abhed/internal/sandbox"
+)
+
+// sentEvents are the extension events that this version sends. A subscription to
+// another one would look like a guard and never be asked, so it stops the start.
+func sentEvents() []string {
+	return []string{"list_tools", "session_start", "session_end", "tool_call", "permission_request", "tool_result", "invoke_tool"}
+}
+
+// endLimit bounds what is said to extensions and backends at the end of a session.
+const endLimit = 2 * time.Second
+
+// matcher narrows an extension to the calls that its rules match. Its rules can
+// only be compiled when all tools are known, which is after the extension has
+// started and before it is asked about a call.
+type matcher struct {
+	extension string
+	rules     []config.Rule
+	set       *policy.Ruleset
+}
+
+// matches reports whether the extension wants to judge the call: any part of it
+// fits, or it can't be judged at all.
+func (m *matcher) matches(c policy.Call, d policy.Declaration) bool {
+	return m.set == nil || m.set.Matches(policy.Input{Call: c, Declaration: d, Env: policy.Env{Mode: policy.ModeBypass}})
+}
+
+// extensionConfigs turns the settings into what the host takes.
+func (e *engine) extensionConfigs() ([]extension.Config, error) {
+	var out []extension.Config
+	for _, x := range e.o.loaded.Extensions {
+		for _, name := range x.Events {
+			if !slices.Contains(sentEvents(), name) {
+				return nil, fmt.Errorf("extension %q subscribes to %s, which this version doesn't send; it sends %v", x.Name, name, sentEvents())
+			}
+		}
+		c := extension.Config{
+			Name: x.Name, Command: x.Command, Args: x.Args, Dir: x.Cwd, Events: x.Events,
+			Timeout: x.Timeout(), InvokeTimeout: x.InvokeTimeout(), OnFailure: extension.OnFailure(x.OnFailure), Sandbox: x.Sandbox,
+		}
+		for k, v := range x.Env {
+			c.Env = append(c.Env, k+"="+v)
+		}
+		slices.Sort(c.Env)
+		if len(x.Match) > 0 {
+			m := &matcher{extension: x.Name, rules: x.Match}
+			e.matchers = append(e.matchers, m)
+			c.Match = m.matches
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// compileMatchers compiles the match rules against the tools that exist.
+func (e *engine) compileMatchers(known policy.Known) error {
+	for _, m := range e.matchers {
+		set, found := policy.Compile(policy.RuleLists{Deny: ruleTexts(m.rules)}, known)
+		warnings, err := problems(found)
+		if err != nil {
+			return fmt.Errorf("extension %q, match: %w", m.extension, err)
+		}
+		e.warnings = append(e.warnings, warnings...)
+		m.set = set
+	}
+	return nil
+}
+
+// confineExtension runs an extension without network, and read-only but for its
+// own folder.
+func (e *engine) confineExtension(spec proc.Spec) (proc.Spec, error) {
+	if e.plan.Tier() < sandbox.TierProcess {
+		return proc.Spec{}, fmt.Errorf("it is to run in a sandbox, and none is available (tier %s)", e.plan.Tier())
+	}
+	p := sandbox.Policy{HomePaths: []string{spec.Dir}}
+	if spec.Dir != "" {
+		p.Roots = []string{spec.Dir}
+	}
+	return e.plan.Confine(spec, p)
+}
+
+// sessionStarted tells extensions and backends that the session begins, and
+// returns context for the model.
+func (e *engine) sessionStarted(ctx context.Context) ([]string, error) {
+	if e.ext != nil {
+		l := e.o.loaded
+		e.ext.SessionStart(ctx, extension.Session{Workspace: l.workspace, Model: e.o.model.Name(), Mode: l.Permissions.Mode})
+	}
+	if e.backends == nil {
+		return nil, nil
+	}
+	trigger := "startup"
+	if e.resumed != nil {
+		trigger = "resume"
+	}
+	given, messages, err := e.backends.Start(ctx, trigger, e.system)
+	for _, m := range messages {
+		if _, aerr := e.log.Append(system(&event.Notice{Level: "info", Text: m})); aerr != nil && err == nil {
+			err = aerr
+		}
+	}
+	return given, err
+}
+
+// sessionEnded tells them that it ends, even if it was interrupted.
+func (e *engine) sessionEnded(ctx context.Context, res agent.Result) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
+	defer cancel()
+	if e.ext != nil {
+		e.ext.SessionEnd(ctx, string(res.Reason))
+	}
+	if e.backends != nil {
+		e.backends.End(ctx, res.Reason)
+	}
+}

@@ -1,0 +1,147 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/abhed/abhed/internal/config"
+	"github.com/abhed/abhed/internal/model"
+	"github.com/abhed/abhed/internal/model/openai"
+	"github.com/abhed/abhed/internal/model/script"
+)
+
+// minSecret is the length below which a key isn't treated as a secret: replacing
+// it everywhere would destroy ordinary text (record.md).
+const minSecret = 8
+
+// connect returns the client for the configured model.
+func connect(l *loaded, sys System) (model.Client, error) {
+	e, err := l.Resolve("")
+	if err != nil {
+		return nil, err
+	}
+	switch e.API {
+	case config.APIScript:
+		data, err := readBounded(e.BaseURL, maxSettings)
+		if err != nil {
+			return nil, fmt.Errorf("the model's script can't be read: %w", err)
+		}
+		steps, err := script.Parse(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", e.BaseURL, err)
+		}
+		return script.New(steps), nil
+	case config.APIOpenAI:
+		return connectOpenAI(l, e, sys)
+	default:
+		return nil, fmt.Errorf("the API %q of provider %q is not supported by this build", e.API, e.Provider)
+	}
+}
+
+func connectOpenAI(l *loaded, e config.Endpoint, sys System) (model.Client, error) {
+	headers := map[string]string{}
+	for name, variable := range e.HeadersEnv {
+		v := sys.Getenv(variable)
+		if v == "" {
+			return nil, fmt.Errorf("provider %q sends the header %s from the variable %s, which isn't set", e.Provider, name, variable)
+		}
+		headers[name] = v
+	}
+	return openai.New(openai.Config{
+		BaseURL: e.BaseURL, Model: e.Model, APIKey: apiKey(e, sys), APIKeyEnv: e.APIKeyEnv,
+		Name: e.Provider, Sampling: samplingValues(l.Sampling), Headers: headers,
+	})
+}
+
+// apiKey returns the key of an endpoint, "" for none.
+func apiKey(e config.Endpoint, sys System) string {
+	if !e.APIKey.IsZero() {
+		return e.APIKey.Reveal()
+	}
+	if e.APIKeyEnv == "" {
+		return ""
+	}
+	return sys.Getenv(e.APIKeyEnv)
+}
+
+// samplingValues returns the parameters that are set, by their names.
+func samplingValues(s config.Sampling) map[string]any {
+	m := map[string]any{}
+	number := func(name string, v *float64) {
+		if v != nil {
+			m[name] = *v
+		}
+	}
+	integer := func(name string, v *int64) {
+		if v != nil {
+			m[name] = *v
+		}
+	}
+	number("temperature", s.Temperature)
+	number("top_p", s.TopP)
+	integer("top_k", s.TopK)
+	number("min_p", s.MinP)
+	integer("seed", s.Seed)
+	number("frequency_penalty", s.FrequencyPenalty)
+	number("presence_penalty", s.PresencePenalty)
+	number("repetition_penalty", s.RepetitionPenalty)
+	integer("max_tokens", s.MaxTokens)
+	if len(s.Stop) > 0 {
+		m["stop"] = s.Stop
+	}
+	if s.Effort != "" {
+		m["effort"] = s.Effort
+	}
+	integer("thinking_budget", s.ThinkingBudget)
+	return m
+}
+
+// secrets returns the values that must never enter the record. The names and
+// files of the settings must exist and be long enough; an API key that is too
+// short is only warned of.
+func secrets(l *loaded, sys System) (values [][]byte, warnings []string, err error) {
+	add := func(what, v string) error {
+		v = strings.TrimSpace(v)
+		if len(v) < minSecret {
+			return fmt.Errorf("the secret in %s has %d bytes; at least %d are needed, or it can't be told from ordinary text", what, len(v), minSecret)
+		}
+		values = append(values, []byte(v))
+		return nil
+	}
+	for _, name := range l.Secrets.Env {
+		if v := sys.Getenv(name); v != "" {
+			if err := add("the variable "+name, v); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	for _, file := range l.Secrets.Files {
+		b, err := readBounded(file, 1<<20)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("the secret file can't be read: %w", err)
+		}
+		if err := add("the file "+file, string(b)); err != nil {
+			return nil, nil, err
+		}
+	}
+	e, err := l.Resolve("")
+	if err != nil {
+		return values, nil, nil // no model, so no key
+	}
+	if key := apiKey(e, sys); key != "" {
+		if err := add("the API key", key); err != nil {
+			warnings = append(warnings, "the API key is so short that it isn't treated as a secret")
+		}
+	}
+	for _, variable := range e.HeadersEnv {
+		if v := sys.Getenv(variable); len(v) >= minSecret {
+			values = append(values, []byte(v))
+		}
+	}
+	return values, warnings, nil
+}

@@ -1,0 +1,65 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/abhed/abhed/internal/policy"
+)
+
+// protected lists what no tool may touch (gate.md §3 "Protected"): what decides
+// about the agent must not be the agent's to change.
+func protected(l *loaded, registrations []string, sys System) policy.Protected {
+	var p policy.Protected
+	write := func(paths ...string) {
+		for _, path := range paths {
+			if path != "" {
+				p.Write = append(p.Write, path)
+			}
+		}
+	}
+	write(l.files...)
+	write(sys.configDir(), filepath.Dir(sys.managedFile()), "/etc/ahp")
+	write(registrations...)
+	for _, root := range l.roots {
+		for _, name := range []string{".abhed", ".ahp", ".git/hooks", ".git/config"} {
+			write(filepath.Join(root, name))
+		}
+	}
+	for _, x := range l.Extensions {
+		for _, word := range append([]string{x.Command}, x.Args...) {
+			if file, ok := namesFile(word, x.Cwd); ok {
+				write(file)
+			}
+		}
+	}
+	if state := sys.stateDir(); state != "" {
+		write(state)
+		p.Read = append(p.Read, filepath.Join(state, "key"))
+	}
+	for _, file := range l.Secrets.Files {
+		p.Read = append(p.Read, file)
+	}
+	return p
+}
+
+// namesFile reports whether a word of a command names an existing file.
+func namesFile(word, dir string) (string, bool) {
+	if word == "" || filepath.Base(word) == word && !exists(filepath.Join(dir, word)) {
+		return "", false
+	}
+	path := word
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil || !exists(abs) {
+		return "", false
+	}
+	return abs, true
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

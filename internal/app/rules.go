@@ -1,0 +1,89 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/abhed/abhed/internal/gate"
+	"github.com/abhed/abhed/internal/policy"
+	"github.com/abhed/abhed/internal/sandbox"
+	"github.com/abhed/abhed/internal/tool"
+)
+
+// makeRules compiles the rules for the tools that exist.
+func (e *engine) makeRules(context.Context) error {
+	l := e.o.loaded
+	known := knownTools(e.tools)
+	set, found := policy.Compile(policy.RuleLists{
+		Deny: ruleTexts(l.Permissions.Deny), Ask: ruleTexts(l.Permissions.Ask), Allow: ruleTexts(l.Permissions.Allow),
+	}, known)
+	warnings, err := problems(found)
+	if err != nil {
+		return err
+	}
+	e.warnings = append(e.warnings, warnings...)
+	if err := e.compileMatchers(known); err != nil {
+		return err
+	}
+	env, err := e.env()
+	if err != nil {
+		return err
+	}
+	e.rules, err = gate.NewRules(set, env)
+	return err
+}
+
+// env is what the rules are evaluated with.
+func (e *engine) env() (policy.Env, error) {
+	l := e.o.loaded
+	mode, err := policy.ParseMode(l.Permissions.Mode)
+	if err != nil {
+		return policy.Env{}, err
+	}
+	most, err := policy.ParseMode(l.Permissions.MaxMode)
+	if err != nil {
+		return policy.Env{}, err
+	}
+	if mode == policy.ModeBypass && os.Geteuid() == 0 {
+		e.warnings = append(e.warnings, "mode bypass runs as root: what no rule stops can change the whole machine")
+	}
+	return policy.Env{
+		Mode: mode, MaxMode: most, Home: e.sys.home(),
+		TierProcess: e.plan.Tier() >= sandbox.TierProcess, NetworkOff: !e.network(),
+		Writable:    e.writable(),
+		Protected:   protected(l, e.registrations(), e.sys),
+		EnvHarmless: l.Permissions.EnvHarmless, Runners: l.Permissions.Runners,
+	}, nil
+}
+
+// writable lists where commands can write outside the roots. Without a sandbox
+// that is at least the home folder and the temporary folders.
+func (e *engine) writable() []string {
+	dirs := []string{e.tmp, "/tmp", "/var/tmp", "/dev/shm"}
+	if e.plan.Tier() == sandbox.TierNone && e.sys.home() != "" {
+		dirs = append(dirs, e.sys.home())
+	}
+	return dirs
+}
+
+// knownTools tells the rules what tools there are and what their subjects are.
+func knownTools(r *tool.Registry) policy.Known {
+	known := policy.Known{Tools: map[string]policy.SubjectKind{}}
+	for _, s := range r.Specs() {
+		t, _ := r.Lookup(s.Name)
+		known.Tools[s.Name] = t.Declare([]byte("{}")).Kind
+	}
+	return known
+}
+
+// explainable is an engine without session: enough to judge, nothing runs.
+func explainable(ctx context.Context, l *loaded, sys System) (*engine, error) {
+	e := &engine{o: buildOptions{loaded: l}, sys: sys}
+	for _, step := range []func(context.Context) error{e.openSandbox, e.makeTools, e.makeRules} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, e.close())
+		}
+	}
+	return e, nil
+}

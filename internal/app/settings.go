@@ -1,0 +1,180 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/abhed/abhed/internal/config"
+	"github.com/abhed/abhed/internal/policy"
+)
+
+// maxSettings bounds the size of a settings file.
+const maxSettings = 4 << 20
+
+// SettingsOptions are the flags that change what judges a call.
+type SettingsOptions struct {
+	Mode, Model      string
+	Allow, Ask, Deny []string
+	// Dir is the workspace; "" means the current directory.
+	Dir     string
+	AddDirs []string
+	// ConfigFile replaces the user's settings file; it must exist.
+	ConfigFile string
+	// Registration is an AHP registration file; it must exist.
+	Registration   string
+	TrustWorkspace bool
+	MinTier        string
+	// The limits of a run; zero leaves the configured limit.
+	MaxTurns, MaxTokens, MaxSeconds int64
+}
+
+// loaded is the settings of a run with what they belong to.
+type loaded struct {
+	*config.Settings
+	workspace string
+	roots     []string
+	// registration is the file that --ahp names; trusted says that the workspace's
+	// own settings apply in full.
+	registration string
+	trusted      bool
+	// files lists the settings files that were read, or would have been.
+	files []string
+}
+
+// loadSettings reads and merges every source of settings.
+func loadSettings(o SettingsOptions, sys System) (*loaded, error) {
+	dir := o.Dir
+	if dir == "" {
+		dir = "."
+	}
+	workspace, err := realDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("the workspace can't be used: %w", err)
+	}
+	l := &loaded{workspace: workspace, roots: []string{workspace}, trusted: o.TrustWorkspace}
+	if o.Registration != "" {
+		if l.registration, err = filepath.Abs(o.Registration); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range o.AddDirs {
+		real, err := realDir(d)
+		if err != nil {
+			return nil, fmt.Errorf("--add-dir: %w", err)
+		}
+		l.roots = append(l.roots, real)
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	sources := []config.Source{
+		{Layer: config.CommandLine, File: "command line", Dir: cwd, Home: sys.home(), Args: o.args()},
+		{Layer: config.Environment, File: "environment", Dir: cwd, Home: sys.home(), Environ: sys.Environ},
+	}
+	add := func(layer config.Layer, file, base string, must, trusted bool) error {
+		data, err := readBounded(file, maxSettings)
+		if errors.Is(err, fs.ErrNotExist) && !must {
+			l.files = append(l.files, file)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the settings can't be read: %w", err)
+		}
+		l.files = append(l.files, file)
+		sources = append(sources, config.Source{Layer: layer, File: file, Dir: base, Home: sys.home(), Data: data, Trusted: trusted})
+		return nil
+	}
+	managed, user := sys.managedFile(), o.ConfigFile
+	if user == "" && sys.configDir() != "" {
+		user = filepath.Join(sys.configDir(), "config.json")
+	}
+	if err := add(config.Managed, managed, filepath.Dir(managed), false, true); err != nil {
+		return nil, err
+	}
+	if user != "" {
+		if err := add(config.User, user, filepath.Dir(user), o.ConfigFile != "", true); err != nil {
+			return nil, err
+		}
+	}
+	if err := add(config.Project, filepath.Join(workspace, ".abhed", "config.json"), workspace, false, o.TrustWorkspace); err != nil {
+		return nil, err
+	}
+	l.Settings, err = config.Load(sources)
+	return l, err
+}
+
+// args returns the flags as settings.
+func (o SettingsOptions) args() []config.Arg {
+	var args []config.Arg
+	add := func(flag, key string, values ...string) {
+		if len(values) > 0 && values[0] != "" {
+			args = append(args, config.Arg{Flag: flag, Key: key, Values: values})
+		}
+	}
+	number := func(flag, key string, n int64) {
+		if n != 0 {
+			add(flag, key, fmt.Sprint(n))
+		}
+	}
+	add("--mode", "permissions.mode", o.Mode)
+	add("--model", "model", o.Model)
+	add("--allow", "permissions.allow", o.Allow...)
+	add("--ask", "permissions.ask", o.Ask...)
+	add("--deny", "permissions.deny", o.Deny...)
+	add("--min-tier", "sandbox.min_tier", o.MinTier)
+	number("--max-turns", "limits.max_turns", o.MaxTurns)
+	number("--max-tokens", "limits.max_tokens", o.MaxTokens)
+	number("--max-time", "limits.max_seconds", o.MaxSeconds)
+	return args
+}
+
+// readBounded reads a regular file of at most limit bytes.
+func readBounded(file string, limit int64) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", file)
+	}
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%s has %d bytes, the limit is %d", file, info.Size(), limit)
+	}
+	return os.ReadFile(file)
+}
+
+// ruleTexts hands the rules of the settings to the policy.
+func ruleTexts(rules []config.Rule) []policy.RuleText {
+	out := make([]policy.RuleText, 0, len(rules))
+	for _, r := range rules {
+		o := r.Origin
+		file := o.File
+		if file == "" {
+			file = o.Layer.String()
+		}
+		out = append(out, policy.RuleText{Text: r.Text, Origin: policy.Origin{File: file, Line: o.Line, Column: o.Column, Key: o.Key}})
+	}
+	return out
+}
+
+// problems joins the problems of the rules that stop the start; the rest are
+// warnings.
+func problems(list []policy.Problem) (warnings []string, err error) {
+	var stop []string
+	for i := range list {
+		if list[i].Warning {
+			warnings = append(warnings, list[i].Error())
+		} else {
+			stop = append(stop, list[i].Error())
+		}
+	}
+	if len(stop) > 0 {
+		return warnings, errors.New(strings.Join(stop, "\nabhed: "))
+	}
+	return warnings, nil
+}
