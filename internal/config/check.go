@@ -16,8 +16,12 @@ type checker struct {
 	faults *faults
 }
 
-// value checks n against s and reports every fault in it.
+// value checks n against s and reports every fault in it, until there are too
+// many to report.
 func (c *checker) value(n *node, s *spec) {
+	if len(c.faults.list) >= maxFaults {
+		return
+	}
 	if !fits(n.kind, s.shape) {
 		c.wrong(n, s, expectedShape(s))
 		return
@@ -69,6 +73,9 @@ func nameTaken(name *node, first Origin) *Error {
 
 func (c *checker) object(n *node, s *spec) {
 	for _, m := range n.members {
+		if len(c.faults.list) >= maxFaults {
+			return
+		}
 		if f := s.field(m.name); f != nil {
 			c.value(m.value, f)
 			continue

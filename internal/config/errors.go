@@ -39,11 +39,16 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// maxShown bounds how many faults one message lists.
-const maxShown = 20
+const (
+	// maxShown bounds how many faults one message lists.
+	maxShown = 20
+	// maxFaults bounds how many are kept: a megabyte of nonsense has no more to say.
+	maxFaults = 1000
+)
 
-// Errors holds every fault that Load found, at least one, the highest layer
-// first and in the order of the file. errors.As finds the first *Error in it.
+// Errors holds every fault that Load found, at least one and at most 1000, the
+// highest layer first and in the order of the file. errors.As finds the first
+// *Error in it.
 type Errors struct {
 	List []*Error
 }
@@ -73,7 +78,11 @@ func (e *Errors) Unwrap() []error {
 // faults collects errors while the settings are read.
 type faults struct{ list []*Error }
 
-func (f *faults) add(e *Error) { f.list = append(f.list, e) }
+func (f *faults) add(e *Error) {
+	if len(f.list) < maxFaults {
+		f.list = append(f.list, e)
+	}
+}
 
 // err returns what was collected as an *Errors, or nil.
 func (f *faults) err() error {

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -163,6 +165,26 @@ func TestManyFaultsAreCut(t *testing.T) {
 	lines := strings.Split(err.Error(), "\n")
 	if len(lines) != maxShown+1 || lines[maxShown] != "and 30 more" {
 		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
+	}
+}
+
+// TestNonsenseIsBounded feeds files of the largest size that are wrong
+// everywhere.
+func TestNonsenseIsBounded(t *testing.T) {
+	unknown := strings.Builder{}
+	for i := 0; unknown.Len() < maxFile-20; i++ {
+		fmt.Fprintf(&unknown, ",\"k%d\":1", i)
+	}
+	for name, data := range map[string]string{
+		"unknown keys": "{" + unknown.String()[1:] + "}",
+		"wrong types":  `{"secrets": {"env": [1` + strings.Repeat(",1", maxFile/2-50) + "]}}",
+		"repeats":      `{"a":1` + strings.Repeat(`,"a":1`, maxFile/6-10) + "}",
+	} {
+		_, err := Load([]Source{file(User, data), file(Managed, `{"x": 1}`), file(Project, `{"y": 1}`)})
+		var all *Errors
+		if !errors.As(err, &all) || len(all.List) != maxFaults || all.List[0].Origin.Layer != Managed {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

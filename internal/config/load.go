@@ -125,18 +125,12 @@ func (l *loader) checkProviders(s *Settings, merged *node) {
 	if s.Model == "" || len(l.faults.list) > 0 {
 		return
 	}
-	endpoint, err := s.Resolve("")
+	endpoint, err := s.resolve("")
 	if err != nil {
-		l.faults.add(err.(*Error))
+		l.faults.add(err)
 		return
 	}
-	sampling := merged.get("sampling")
-	if sampling == nil {
-		return
-	}
-	for _, m := range sampling.members {
-		if !slices.Contains(endpoint.Sampling, m.name) {
-			l.faults.add(&Error{Origin: m.value.origin, Found: "the parameter " + quote(m.name) + ", which the provider " + quote(endpoint.Provider) + " doesn't honour", Expected: oneOf(endpoint.Sampling)})
-		}
+	for _, e := range s.unhonoured(&endpoint) {
+		l.faults.add(e)
 	}
 }

@@ -58,4 +58,9 @@ func didYouMean(name string, known []string) string {
 }
 
 // oneOf lists a closed set for a message.
-func oneOf(names []string) string { return "one of " + strings.Join(names, ", ") }
+func oneOf(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return "one of " + strings.Join(names, ", ")
+}

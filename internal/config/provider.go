@@ -110,8 +110,37 @@ func (s *Settings) Provided() []Provided {
 
 // Resolve returns the endpoint for a model named as provider/model; "" is the
 // configured one. Where ABHED_BASE_URL is set a name without a slash that stands
-// in no settings file is a model of that endpoint. The error is an *Error.
+// in no settings file is a model of that endpoint. A model whose provider doesn't
+// honour a configured sampling parameter is refused, naming both. The error is
+// an *Error.
 func (s *Settings) Resolve(model string) (Endpoint, error) {
+	e, err := s.resolve(model)
+	if err != nil {
+		return Endpoint{}, err
+	}
+	if refused := s.unhonoured(&e); len(refused) > 0 {
+		return Endpoint{}, refused[0]
+	}
+	return e, nil
+}
+
+// unhonoured returns a fault for each configured sampling parameter that the
+// endpoint doesn't honour.
+func (s *Settings) unhonoured(e *Endpoint) []*Error {
+	sampling := s.merged.get("sampling")
+	if sampling == nil {
+		return nil
+	}
+	var out []*Error
+	for _, m := range sampling.members {
+		if !slices.Contains(e.Sampling, m.name) {
+			out = append(out, &Error{Origin: m.value.origin, Found: "the parameter " + quote(m.name) + ", which the provider " + quote(e.Provider) + " doesn't honour", Expected: oneOf(e.Sampling)})
+		}
+	}
+	return out
+}
+
+func (s *Settings) resolve(model string) (Endpoint, *Error) {
 	origin := Origin{}
 	if model == "" {
 		model = s.Model
@@ -120,7 +149,7 @@ func (s *Settings) Resolve(model string) (Endpoint, error) {
 	if model == "" {
 		return Endpoint{}, &Error{Found: "no model is configured", Hint: "set model in the settings, --model, or " + EnvBaseURL + " and " + EnvModel}
 	}
-	fail := func(found, expected, hint string) (Endpoint, error) {
+	fail := func(found, expected, hint string) (Endpoint, *Error) {
 		return Endpoint{}, &Error{Origin: origin, Found: found, Expected: expected, Hint: hint}
 	}
 	if want := modelName(model); want != "" {

@@ -82,6 +82,18 @@ func TestResolveFaults(t *testing.T) {
 	}
 }
 
+// TestResolveChecksSampling: to change the model is to start with it.
+func TestResolveChecksSampling(t *testing.T) {
+	s := load(t, file(User, `{"model": "vllm/a", "sampling": {"top_k": 4, "seed": 1}}`))
+	if _, err := s.Resolve("vllm/b"); err != nil {
+		t.Error(err)
+	}
+	_, err := s.Resolve("groq/b")
+	if err == nil || err.Error() != `/f/user.json:1:43: sampling.top_k: the parameter "top_k", which the provider "groq" doesn't honour, expected one of temperature, top_p, max_tokens, stop, seed, effort` {
+		t.Errorf("error = %v", err)
+	}
+}
+
 // TestBuiltinTable checks that every row can be used or says why not, and that
 // it is made of names that exist.
 func TestBuiltinTable(t *testing.T) {

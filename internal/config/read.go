@@ -22,7 +22,9 @@ func (l *loader) read(src *Source) (*node, error) {
 	case (src.Layer == Managed || src.Layer == User || src.Layer == Project) && src.Args == nil && src.Environ == nil:
 		root, err = parse(src)
 		if broken, is := err.(*Errors); is {
-			l.faults.list = append(l.faults.list, broken.List...)
+			for _, e := range broken.List {
+				l.faults.add(e)
+			}
 			return nil, nil
 		}
 	default:
@@ -31,9 +33,7 @@ func (l *loader) read(src *Source) (*node, error) {
 	if err != nil || root == nil {
 		return nil, err
 	}
-	before := len(l.faults.list)
-	(&checker{root: l.table, faults: &l.faults}).value(root, l.table)
-	if len(l.faults.list) > before {
+	if !l.check(root) {
 		return nil, nil
 	}
 	resolvePaths(root, l.table, src)
@@ -41,6 +41,17 @@ func (l *loader) read(src *Source) (*node, error) {
 		root = l.untrusted(root)
 	}
 	return root, nil
+}
+
+// check compares a source with the table and reports whether it is sound. Each
+// source may give maxFaults faults of its own, so that none hides another's.
+func (l *loader) check(root *node) bool {
+	var own faults
+	(&checker{root: l.table, faults: &own}).value(root, l.table)
+	for _, e := range own.list {
+		l.faults.add(e)
+	}
+	return len(own.list) == 0
 }
 
 // fromArgs builds the values that flags set.

@@ -57,11 +57,14 @@ type parser struct {
 	text  []byte // cleaned: pure JSON, offsets as in orig
 	lines []int  // offset of each line's first byte
 	dec   *jsontext.Decoder
+	// mark is the last place that at was asked for, at column markColumn: places
+	// are asked for in order, and a whole file may be one line.
+	mark, markColumn int
 }
 
 // parse reads a settings file. The error is an *Errors.
 func parse(src *Source) (*node, error) {
-	p := &parser{file: Origin{Layer: src.Layer, File: src.File}, orig: src.Data, text: src.Data, lines: []int{0}}
+	p := &parser{file: Origin{Layer: src.Layer, File: src.File}, orig: src.Data, text: src.Data, lines: []int{0}, markColumn: 1}
 	for i, c := range src.Data {
 		if c == '\n' {
 			p.lines = append(p.lines, i+1)
@@ -208,10 +211,17 @@ func (p *parser) next() int {
 func (p *parser) at(offset int, key string) Origin {
 	offset = min(max(offset, 0), len(p.orig))
 	line := sort.SearchInts(p.lines, offset+1)
+	from, column := p.lines[line-1], 1
+	if p.mark >= from && p.mark <= offset {
+		from, column = p.mark, p.markColumn
+	}
+	head := p.orig[from:offset]
+	if from == 0 {
+		head = bytes.TrimPrefix(head, []byte(byteOrderMark))
+	}
+	p.mark, p.markColumn = offset, column+utf8.RuneCount(head)
 	o := p.file
-	start := p.lines[line-1]
-	head := bytes.TrimPrefix(p.orig[start:offset], []byte(byteOrderMark))
-	o.Line, o.Column, o.Key = line, utf8.RuneCount(head)+1, key
+	o.Line, o.Column, o.Key = line, p.markColumn, key
 	return o
 }
 
