@@ -1,0 +1,102 @@
+package policy
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Hidden returns the files and folders that exist and that a deny rule of read
+// matches, with links resolved, so that a sandbox can hide them from commands
+// (gate.md §3). At most limit entries are looked at; complete is false if there
+// were more, and then something may be missing.
+//
+// Do not assume that what is made later is hidden: only evaluation sees that.
+func (r *Ruleset) Hidden(roots []string, home string, limit int) (paths []string, complete bool) {
+	in := &Input{Call: Call{Roots: roots}, Env: Env{Home: home}}
+	h := &hiding{e: &evaluation{rules: r, in: in}, left: limit, seen: map[string]bool{}}
+	h.e.paths.home = home
+	h.e.roots.given = roots
+	if home != "" {
+		h.e.homes.given = []string{home}
+	}
+	for _, rule := range r.deny {
+		if rule.path == nil || rule.bare || !rule.tool.matches(toolRead) {
+			continue
+		}
+		_, pattern, _ := strings.Cut(strings.TrimSuffix(rule.ref.Text, ")"), "(")
+		for _, base := range h.bases(rule.path.base) {
+			h.search(rule, base, strings.TrimPrefix(strings.TrimPrefix(pattern, "~"), "/"))
+		}
+	}
+	return h.found, h.left > 0
+}
+
+// hiding is one search for what must be hidden.
+type hiding struct {
+	e     *evaluation
+	found []string
+	seen  map[string]bool
+	left  int
+}
+
+func (h *hiding) bases(b pathBase) []string {
+	switch b {
+	case baseAbsolute:
+		return []string{"/"}
+	case baseHome:
+		return h.e.homes.get(h.e)
+	default:
+		return h.e.roots.get(h.e)
+	}
+}
+
+// search finds what rule matches below base: the stretch of the pattern without
+// wildcards leads to where a walk has to begin.
+func (h *hiding) search(r *rule, base, pattern string) {
+	start := base
+	for pattern != "" {
+		component, rest, _ := strings.Cut(pattern, "/")
+		if strings.ContainsAny(component, `*?\`) {
+			break
+		}
+		start, pattern = path.Join(start, component), rest
+	}
+	if _, err := os.Lstat(start); err != nil {
+		return
+	}
+	if pattern == "" || pattern == "**" {
+		h.add(start)
+		return
+	}
+	_ = filepath.WalkDir(start, func(p string, d fs.DirEntry, err error) error {
+		if h.left--; h.left <= 0 {
+			return fs.SkipAll
+		}
+		if err != nil {
+			return nil // what can't be listed can't be read by that way either
+		}
+		forms := &PathForms{Given: p, Absolute: p, Place: Place{Path: p}}
+		if !h.e.matchesPath(r.path, forms, false) {
+			return nil
+		}
+		h.add(p)
+		if d.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	})
+}
+
+// add keeps a path and, for a link, what it leads to.
+func (h *hiding) add(p string) {
+	if real, err := filepath.EvalSymlinks(p); err == nil {
+		p = real
+	}
+	if !h.seen[p] {
+		h.seen[p] = true
+		h.found = append(h.found, p)
+	}
+}

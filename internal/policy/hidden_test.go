@@ -1,0 +1,88 @@
+package policy
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestHidden(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Join(root, "home")
+	work := filepath.Join(root, "work")
+	for _, f := range []string{"home/.ssh/id", "home/notes", "work/.env", "work/a/b/.env", "work/a/keep", "work/secrets/x", "work/k.pem", "work/a/k.pem"} {
+		p := filepath.Join(root, f)
+		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(home, "notes"), filepath.Join(work, "link.pem")); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		rule string
+		want []string
+	}{
+		{"read(~/.ssh/**)", []string{"home/.ssh"}},
+		{"read(**/.env)", []string{"work/.env", "work/a/b/.env"}},
+		{"read(secrets)", []string{"work/secrets"}},
+		{"read(*.pem)", []string{"work/k.pem", "home/notes"}},
+		{"*(" + work + "/a/**)", []string{"work/a"}},
+		{"read(missing/**)", nil},
+		{"write(**)", nil},
+		{"read", nil},
+	}
+	for _, tt := range tests {
+		rs, problems := Compile(RuleLists{Deny: []RuleText{{Text: tt.rule}}}, Known{Tools: map[string]SubjectKind{"read": SubjectPath, "write": SubjectPath}})
+		if rs == nil {
+			t.Fatalf("%s: %v", tt.rule, problems)
+		}
+		got, complete := rs.Hidden([]string{work}, home, 1000)
+		var want []string
+		for _, w := range tt.want {
+			want = append(want, filepath.Join(root, w))
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) || !complete {
+			t.Errorf("%s hides %v (complete %t), want %v", tt.rule, got, complete, want)
+		}
+	}
+	rs, _ := Compile(RuleLists{Deny: []RuleText{{Text: "read(**/.env)"}}}, Known{Tools: map[string]SubjectKind{"read": SubjectPath}})
+	if _, complete := rs.Hidden([]string{work}, home, 3); complete {
+		t.Error("a search of 3 entries says that it is complete")
+	}
+}
+
+func TestMatches(t *testing.T) {
+	rs, problems := Compile(RuleLists{Deny: []RuleText{{Text: "bash(git push*)"}, {Text: "write"}}}, Known{Tools: map[string]SubjectKind{"bash": SubjectCommand, "write": SubjectPath, "read": SubjectPath}})
+	if rs == nil {
+		t.Fatal(problems)
+	}
+	for _, tt := range []struct {
+		tool    string
+		kind    SubjectKind
+		subject string
+		want    bool
+	}{
+		{"bash", SubjectCommand, "ls && git push", true},
+		{"bash", SubjectCommand, "ls", false},
+		{"bash", SubjectCommand, "$x push", true},
+		{"bash", SubjectCommand, "if", true},
+		{"bash", SubjectCommand, "rm -rf x", false},
+		{"write", SubjectPath, "a", true},
+		{"read", SubjectPath, "a", false},
+	} {
+		got := rs.Matches(Input{Call: Call{Tool: tt.tool, WorkDir: "/w", Roots: []string{"/w"}}, Declaration: Declaration{Kind: tt.kind, Subject: tt.subject}, Env: Env{Mode: ModeBypass}})
+		if got != tt.want {
+			t.Errorf("%s %q: %t, want %t", tt.tool, tt.subject, got, tt.want)
+		}
+	}
+}
