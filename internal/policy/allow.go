@@ -47,14 +47,14 @@ func (e *evaluation) allowsCommand() (finding, bool) {
 }
 
 func (p *part) fill(out *Part) {
-	out.Via, out.Wrapper = p.via, p.wrapper
+	out.Via, out.Wrapper = show(p.via), p.wrapper
 	if len(p.subjects) > 0 {
 		out.Text = show(p.subjects[0])
 		return
 	}
 	var names []string
 	for _, as := range p.assigns {
-		names = append(names, as.name+"="+show(as.value.text))
+		names = append(names, show(as.name)+"="+show(as.value.text))
 	}
 	out.Text = strings.Join(names, " ")
 }
@@ -142,7 +142,7 @@ func (e *evaluation) lookalike(p *part, r *rule, out *Part) string {
 			return fmt.Sprintf("%q is found at %q, where the agent can write", program, form)
 		}
 	}
-	out.Program = found
+	out.Program = show(found)
 	return ""
 }
 

@@ -127,6 +127,10 @@ func (a *analyzer) chdir(target word) {
 	}
 	out := &cwds{unknown: a.cwd.unknown || a.env.getenv("CDPATH") != ""}
 	for _, d := range a.cwd.dirs {
+		if len(d)+len(target.text) > maxDir {
+			out.unknown = true
+			continue
+		}
 		out.dirs = append(out.dirs, d+"/"+target.text)
 	}
 	a.cwd = out

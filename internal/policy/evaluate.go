@@ -259,7 +259,7 @@ func (e *evaluation) modeCoverage() (note string, ok bool) {
 			return "an edit inside the roots", true
 		}
 		return "the place is outside the roots", false
-	case e.mode != ModeAuto || e.shell == nil:
+	case e.mode != ModeAuto || e.shell == nil || tool != toolBash:
 		return "mode " + e.mode.String() + " doesn't cover this", false
 	case !e.in.Env.TierProcess || !e.in.Env.NetworkOff:
 		return "mode auto covers commands only in a sandbox of tier process without network", false
@@ -270,11 +270,12 @@ func (e *evaluation) modeCoverage() (note string, ok bool) {
 	return "every part is judgeable and not destructive, in a sandbox without network", true
 }
 
-// The file tools whose names the rules of modes and commands know.
+// The tools whose names modes and the rules about commands know.
 const (
 	toolRead  = "read"
 	toolWrite = "write"
 	toolEdit  = "edit"
+	toolBash  = "bash"
 )
 
 // inRoots reports whether the true place lies in a root.

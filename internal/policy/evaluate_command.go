@@ -48,10 +48,12 @@ func (e *evaluation) target(r redir) target {
 		forms, err := e.resolve(d, given)
 		if err != nil {
 			// What can't be resolved is compared as text, and covered by nothing.
-			forms = PathForms{Given: given, Absolute: path.Join(d, given), Place: Place{Path: path.Join(d, given)}}
-			if path.IsAbs(given) {
-				forms.Absolute, forms.Place.Path = path.Clean(given), path.Clean(given)
+			text := show(given)
+			abs := path.Clean(text)
+			if !path.IsAbs(text) {
+				abs = path.Join(show(d), text)
 			}
+			forms = PathForms{Given: text, Absolute: abs, Place: Place{Path: abs}}
 			t.target.unknown = true
 		}
 		t.forms = append(t.forms, forms)

@@ -111,21 +111,27 @@ func (e *evaluation) lookAt(l look, p *part, some bool) (string, bool) {
 	return "", false
 }
 
+// lookAtText reports whether a path rule matches a known word, seen from some
+// directory that is possible; with some, whether it may match a word that isn't
+// wholly known, or a relative one in a directory that isn't.
 func (e *evaluation) lookAtText(r *pathRule, w word, at *cwds, some bool) bool {
-	if some != (w.unknown || at.unknown) || w.text == "" || len(w.text) > maxPath {
+	if w.text == "" || len(w.text) > maxPath || some && !w.unknown && !at.unknown || !some && w.unknown {
 		return false
 	}
 	for _, s := range pathsIn(w.text) {
 		s = processView(s)
-		if some && e.possiblePath(r, s, at) {
-			return true
-		}
-		if w.unknown {
+		if some {
+			if (w.unknown || !path.IsAbs(s)) && e.possiblePath(r, s, at) {
+				return true
+			}
 			continue
 		}
 		for _, d := range at.dirs {
 			if e.literalPath(r, s, d) {
 				return true
+			}
+			if path.IsAbs(s) {
+				break
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"path"
 	"runtime"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -117,6 +118,10 @@ func (r *resolver) resolve(workdir, given string) (PathForms, error) {
 	w := walk{resolver: r, given: given, rest: full}
 	if err := w.run(); err != nil {
 		return PathForms{}, err
+	}
+	if !utf8.ValidString(given) || !utf8.ValidString(w.at) {
+		// Neither a record nor an approver could show it.
+		return PathForms{}, &PathError{Given: given, Msg: fmt.Sprintf("%q isn't UTF-8; rename the file", w.at)}
 	}
 	anchor := r.look(w.anchor)
 	return PathForms{

@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -21,6 +22,10 @@ const (
 	maxStrings = 8
 	// maxWords is the largest number of words that brace expansion may make.
 	maxWords = 512
+	// maxDirs is how many directories a part is judged in before its directory
+	// counts as unknown; maxDir is the longest of them, in bytes.
+	maxDirs = 4
+	maxDir  = 1024
 	// maxSource is how many bytes of command strings are parsed in all.
 	maxSource = 4 * maxCommand
 )
@@ -29,13 +34,29 @@ const (
 // short command.
 type parserPool struct{ pool sync.Pool }
 
-func (p *parserPool) parse(src string) (*syntax.File, error) {
+// parse returns the statements of src; with an error those before it, which the
+// shell would run before it meets the error.
+func (p *parserPool) parse(src string) (out []*syntax.Stmt, err error) {
 	parser, ok := p.pool.Get().(*syntax.Parser)
 	if !ok {
 		parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
 	}
-	defer p.pool.Put(parser)
-	return parser.Parse(strings.NewReader(src), "")
+	defer func() {
+		// A panic of the parser is a command that doesn't parse; what the parser
+		// holds then isn't used again.
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the parser failed: %v", v)
+			return
+		}
+		p.pool.Put(parser)
+	}()
+	for s, err := range parser.StmtsSeq(strings.NewReader(src)) {
+		if err != nil {
+			return out, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
 }
 
 // analysis is what a command line may do, as far as the shell's grammar tells.
@@ -94,8 +115,8 @@ func (c *cwds) join(o *cwds) *cwds {
 		return c
 	}
 	out := &cwds{dirs: appendNew(append([]string(nil), c.dirs...), o.dirs), unknown: c.unknown || o.unknown}
-	if len(out.dirs) > 8 {
-		out.dirs, out.unknown = out.dirs[:8], true
+	if len(out.dirs) > maxDirs {
+		out.dirs, out.unknown = out.dirs[:maxDirs], true
 	}
 	return out
 }
@@ -108,7 +129,7 @@ func base(program string) string {
 // analyzer walks through the syntax tree of one command line.
 type analyzer struct {
 	env   *Env
-	parse func(string) (*syntax.File, error)
+	parse func(string) ([]*syntax.Stmt, error)
 	out   *analysis
 	cwd   *cwds
 	via   string
@@ -123,7 +144,7 @@ type analyzer struct {
 
 // analyze parses command and finds every simple command that may run. It runs
 // nothing. Its time is bounded by the limits above.
-func analyze(command, workdir string, env *Env, parse func(string) (*syntax.File, error)) *analysis {
+func analyze(command, workdir string, env *Env, parse func(string) ([]*syntax.Stmt, error)) *analysis {
 	a := &analyzer{
 		env: env, parse: parse, out: &analysis{},
 		cwd:       &cwds{dirs: []string{workdir}},
@@ -159,20 +180,34 @@ func (a *analyzer) source(src, via string) {
 	case nesting(src) > maxNesting:
 		a.fault("it is nested more than %d deep", maxNesting)
 	default:
-		file, err := a.parse(src)
+		list, err := a.parse(src)
 		if err != nil {
 			a.fault("it does not parse as shell: %v", err)
-			return
+			if again := respell(src); again != src {
+				more, _ := a.parse(again)
+				list = append(list, more...)
+			}
 		}
 		outer := a.via
 		if via != "" {
 			a.via = via
 		}
 		a.depth++
-		a.stmts(file.Stmts)
+		a.stmts(list)
 		a.depth--
 		a.via = outer
 	}
+}
+
+// respell returns src with what the shell accepts and the parser doesn't in other
+// words: "((" that is no arithmetic, and a repeated "!". The command stays
+// unjudgeable; this only lets deny rules see it.
+func respell(src string) string {
+	src = strings.ReplaceAll(src, "((", "( (")
+	for strings.Contains(src, "! !") {
+		src = strings.ReplaceAll(src, "! !", "!")
+	}
+	return src
 }
 
 // nesting returns how deep src may be nested, counted without regard to quotes:
@@ -317,9 +352,9 @@ func tildeForm(words []word, home string) string {
 	return joinWords(out)
 }
 
-// show returns text with its unknown stretches made visible.
+// show returns text with its unknown stretches made visible, as valid UTF-8.
 func show(text string) string {
-	if !strings.ContainsAny(text, unknownBytes) {
+	if !strings.ContainsAny(text, unknownBytes) && utf8.ValidString(text) {
 		return text
 	}
 	return strings.Map(func(r rune) rune {
@@ -327,5 +362,5 @@ func show(text string) string {
 			return '…'
 		}
 		return r
-	}, text)
+	}, strings.ToValidUTF8(text, "\uFFFD"))
 }

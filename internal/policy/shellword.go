@@ -47,11 +47,12 @@ func (a *analyzer) expand(w *syntax.Word) []word {
 		return []word{{text: lit}}
 	}
 	a.inner(w)
-	if !syntax.SplitBraces(w) {
+	split := syntax.Word{Parts: w.Parts} // the tree itself stays as it was parsed
+	if !syntax.SplitBraces(&split) {
 		return []word{a.single(w.Parts)}
 	}
 	var out []word
-	for _, parts := range a.braces(w.Parts) {
+	for _, parts := range a.braces(split.Parts) {
 		out = append(out, a.single(parts))
 	}
 	return out

@@ -268,14 +268,19 @@ func (a *analyzer) xargs(p *part, o options, rest []word) {
 			marks = append(marks, v.word.text)
 		}
 	}
+	same := true
 	out := make([]word, 0, len(rest)+1)
 	for _, w := range rest {
 		for _, m := range marks {
 			if strings.Contains(w.text, m) {
 				w = word{text: strings.ReplaceAll(w.text, m, "\x00"), unknown: true}
+				same = false
 			}
 		}
 		out = append(out, w)
+	}
+	if same && !parallel {
+		p.own = len(p.words) - len(rest)
 	}
 	a.run(p, append(out, word{text: "\x00", unknown: true}), nil, nil)
 }
