@@ -122,7 +122,7 @@ func holdsVerdict(t *testing.T, v policy.Verdict) {
 	var configs []extension.Config
 	for i, reply := range allowing {
 		c := fakeExt(t, fmt.Sprintf("x%d", i), actions{"tool_call": reply, "permission_request": reply})
-		c.Timeout = 3 * time.Second
+		c.Timeout = 4 * time.Second
 		configs = append(configs, c)
 	}
 	h := start(t, nil, configs...)
@@ -463,7 +463,7 @@ func TestCloseReapsEverything(t *testing.T) {
 	child := filepath.Join(dir, "child")
 	rec := &record{}
 	h := start(t, rec,
-		fakeExt(t, "polite", nil),
+		extension.Config{Name: "polite", Command: "sh", Args: []string{"-c", `while read -r l; do echo '{}'; done`}},
 		// It ignores the end of its input and has a child of its own.
 		extension.Config{Name: "stubborn", Command: "sh", Args: []string{"-c",
 			`trap '' TERM; sleep 1000 & echo $! >"$0"; read -r l; echo '{}'; while :; do sleep 1000; done`, child}},
@@ -478,7 +478,7 @@ func TestCloseReapsEverything(t *testing.T) {
 	begin := time.Now()
 	h.Close()
 	h.Close()
-	if took := time.Since(begin); took < 900*time.Millisecond || took > 4*time.Second {
+	if took := time.Since(begin); took < 900*time.Millisecond || took > 15*time.Second {
 		t.Errorf("Close took %v, expected a grace of about one second", took)
 	}
 	for _, pid := range pids {

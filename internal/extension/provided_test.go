@@ -140,7 +140,7 @@ func TestInvokeTimeout(t *testing.T) {
 	flag := filepath.Join(t.TempDir(), "flag")
 	// The first call hangs, later ones answer.
 	h := start(t, rec, extension.Config{
-		Name: "a", Command: "sh", InvokeTimeout: 700 * time.Millisecond,
+		Name: "a", Command: "sh", InvokeTimeout: 2 * time.Second,
 		Args: []string{"-c", `while IFS= read -r l; do case "$l" in
 			*'"event":"list_tools"'*) printf '%s\n' "$TOOLS";;
 			*'"event":"invoke_tool"'*) if [ -e "$FLAG" ]; then echo '{"result":"second"}'; else : >"$FLAG"; echo slow >&2; sleep 1000; fi;;
@@ -148,7 +148,7 @@ func TestInvokeTimeout(t *testing.T) {
 		Env: []string{"TOOLS=" + oneTool, "FLAG=" + flag},
 	})
 	res := invoke(t, context.Background(), h, "t", `{}`)
-	if !res.TimedOut || !res.IsError || !strings.Contains(res.Content, "no reply to invoke_tool within 700ms") {
+	if !res.TimedOut || !res.IsError || !strings.Contains(res.Content, "no reply to invoke_tool within 2s") {
 		t.Errorf("result %+v", res)
 	}
 	if s := state(t, h, "a"); s.ToolPid != 0 || s.State != extension.StateStarted {
