@@ -34,7 +34,7 @@ func clean(data []byte) (out []byte, open int) {
 		case '"':
 			i = stringEnd(out, i)
 		case ',':
-			if comma < 0 && last != 0 && last != '[' && last != '{' && last != ':' && last != ',' {
+			if comma < 0 && last != 0 && last != '[' && last != '{' && last != ':' {
 				comma = i
 				last = c
 				continue
