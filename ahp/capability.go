@@ -142,7 +142,8 @@ func (c *Capabilities) Validate(t EventType) error {
 }
 
 // Accepts reports why an effect may not be returned to a request that advertised
-// c, or nil. The error is an *Error of KindCapability without a pointer.
+// c, or nil. The error is an *Error of KindCapability or KindApplication, without
+// a pointer.
 func (c *Capabilities) Accepts(e Effect) error {
 	refuse := func(what string) error {
 		return &Error{Kind: KindCapability, Offset: -1, Found: what, Expected: "what the request advertised", Requirement: "AHP-CAP-001"}
@@ -164,7 +165,7 @@ func (c *Capabilities) Accepts(e Effect) error {
 			return refuse("the flow operation " + quote(string(e.Operation)))
 		}
 		if e.Operation == FlowContinue && !c.Flow.mayContinue() {
-			return refuse("a continuation where none is left")
+			return &Error{Kind: KindApplication, Offset: -1, Found: "a continuation", Expected: "none: no allowance is left", Requirement: "AHP-CAP-001"}
 		}
 	case *Inject:
 		if c.Inject == nil || !slices.Contains(c.Inject.Context.DeliverAt, e.DeliverAt) {

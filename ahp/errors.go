@@ -25,27 +25,33 @@ const (
 	KindEffect
 	// KindCorrelation is a reply to something else.
 	KindCorrelation
-	// KindCapability is an effect that the request didn't advertise, or one that
-	// can't be applied at this boundary.
+	// KindCapability is an effect that the request didn't advertise, or whose value
+	// has another shape than this boundary's.
 	KindCapability
+	// KindApplication is an advertised effect that can't be applied: there is no
+	// continuation left, or the edited event would be invalid.
+	KindApplication
 )
 
 // String returns the kind's name in lower case.
 func (k Kind) String() string {
-	names := [...]string{"", "syntax", "envelope", "method", "version", "event", "shape", "effect", "correlation", "capability"}
+	names := [...]string{"", "syntax", "envelope", "method", "version", "event", "shape", "effect", "correlation", "capability", "application"}
 	if int(k) < len(names) {
 		return names[k]
 	}
 	return fmt.Sprintf("kind %d", k)
 }
 
-// Layer returns which layer refuses: "schema", "correlation" or "capability".
+// Layer returns which layer refuses: "schema", "correlation", "capability" or
+// "application".
 func (k Kind) Layer() string {
 	switch k {
 	case KindCorrelation:
 		return "correlation"
 	case KindCapability:
 		return "capability"
+	case KindApplication:
+		return "application"
 	}
 	return "schema"
 }

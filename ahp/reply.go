@@ -182,7 +182,7 @@ func ReplyFailure(err error) *Failure {
 		switch e.Kind {
 		case KindVersion:
 			f.Class = FailVersion
-		case KindEffect, KindCapability:
+		case KindEffect, KindCapability, KindApplication:
 			f.Class = FailEffect
 		case KindCorrelation:
 			f.Class = FailIDMismatch

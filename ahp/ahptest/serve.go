@@ -86,6 +86,11 @@ func StdioConfig(t testing.TB, fault, lifecycle string) ahp.TransportConfig {
 	return ahp.TransportConfig{Type: ahp.TransportStdio, Command: exe, Args: []string{childArgument, fault}, Lifecycle: lifecycle}
 }
 
+// ChildEnv returns what the environment of a child from StdioConfig should hold
+// besides the usual: a test binary with the race detector otherwise takes a second
+// to exit.
+func ChildEnv() []string { return []string{"GORACE=atexit_sleep_ms=0"} }
+
 // Transport returns a transport of carrier c to a backend with the fault. It is
 // closed at the end of the test.
 func (f Fault) Transport(t testing.TB, c Carrier) transport.Transport {
@@ -111,7 +116,7 @@ func (f Fault) open(t testing.TB, c Carrier) transport.Transport {
 	if c == StdioPerEvent {
 		lifecycle = ahp.LifecyclePerEvent
 	}
-	link, err := transport.Stdio(StdioConfig(t, f.Name, lifecycle), transport.StdioOptions{Grace: 50 * time.Millisecond})
+	link, err := transport.Stdio(StdioConfig(t, f.Name, lifecycle), transport.StdioOptions{Grace: 50 * time.Millisecond, Env: ChildEnv()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestEveryFault(t *testing.T) {
 }
 
 func runFault(t *testing.T, f ahptest.Fault, carrier ahptest.Carrier, policy ahp.FailurePolicy, class ahp.FailureClass) {
-	timeout := 10 * time.Second
+	timeout := 30 * time.Second
 	if class == ahp.FailDeadline {
 		timeout = 150 * time.Millisecond
 	}

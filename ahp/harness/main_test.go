@@ -52,7 +52,7 @@ func newHarness(t testing.TB, opts harness.Options, parties ...party) *harness.H
 
 // intercepts is a party that judges tool.before.
 func intercepts(link transport.Transport, policy ahp.FailurePolicy) party {
-	return party{link: link, subs: []ahp.Subscription{ahptest.Intercept(policy, 5*time.Second, "tool.before")}}
+	return party{link: link, subs: []ahp.Subscription{ahptest.Intercept(policy, 30*time.Second, "tool.before")}}
 }
 
 // dispatch runs a tool.before with everything advertised but allow.

@@ -19,7 +19,7 @@ func (s *settled) modify(effects []ahp.Effect) (changed bool, err error) {
 		}
 		next := *s.Event
 		if err := edit(&next, m); err != nil {
-			return false, &ahp.Error{Kind: ahp.KindCapability, Pointer: fmt.Sprintf("/result/effects/%d/value", i), Offset: -1,
+			return false, &ahp.Error{Kind: ahp.KindApplication, Pointer: fmt.Sprintf("/result/effects/%d/value", i), Offset: -1,
 				Found: err.Error(), Expected: "an edit that the event allows", Requirement: "AHP-EDIT-001", Err: err}
 		}
 		s.Event = &next

@@ -73,6 +73,10 @@ func (h *Harness) Observe(e *ahp.Event) (*Deliveries, error) {
 	if h.opts.Manifest.Advertises(e.Type, ahp.ModeObserve) == nil {
 		return nil, fmt.Errorf("harness: unsupported_event: the manifest doesn't offer to observe %s", e.Type)
 	}
+	if err := h.enter(); err != nil {
+		return nil, err
+	}
+	defer h.active.Done()
 	d := newDeliveries()
 	return d, h.send(e, h.observers(e), d)
 }

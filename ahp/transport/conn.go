@@ -49,7 +49,7 @@ func (c *conn) read() {
 			c.lost(err, held)
 			return
 		}
-		if held, err = c.lines(append(held, chunk...)); err != nil {
+		if held, err = c.lines(held, chunk); err != nil {
 			c.fail(err)
 			c.child.Kill()
 			return
@@ -57,23 +57,29 @@ func (c *conn) read() {
 	}
 }
 
-// lines delivers the complete lines of data and returns the rest.
-func (c *conn) lines(data []byte) ([]byte, error) {
+// lines delivers the lines that chunk completes; held is what came before it
+// without a line feed. It returns what is left.
+func (c *conn) lines(held, chunk []byte) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
-		line, rest, found := bytes.Cut(data, []byte("\n"))
-		if len(line) > ahp.MaxMessageBytes {
+		part, rest, found := bytes.Cut(chunk, []byte("\n"))
+		if len(held)+len(part) > ahp.MaxMessageBytes {
 			return nil, &ahp.Failure{Class: ahp.FailMalformed, Detail: "a line of output is longer than the limit"}
 		}
 		if !found {
-			return data, nil
+			return append(held, part...), nil
+		}
+		line := part
+		if len(held) > 0 {
+			line = append(held, part...)
+			held = nil
 		}
 		c.deliver(line)
 		if c.strays > maxStrays {
 			return nil, &ahp.Failure{Class: ahp.FailMalformed, Detail: "the backend was ended: too many lines of output that answer nothing, the last " + excerpt(line)}
 		}
-		data = rest
+		chunk = rest
 	}
 }
 
@@ -100,7 +106,8 @@ func (c *conn) deliver(line []byte) {
 		c.strays++
 		c.abandoned[p.id] = struct{}{}
 	}
-	p.done <- answer{reply: bytes.Clone(line)}
+	// chunk and held belong to nobody else, so the line may be handed on as it is.
+	p.done <- answer{reply: line}
 }
 
 // expect registers the request that is about to be sent.
