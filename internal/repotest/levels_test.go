@@ -38,6 +38,7 @@ func levels() []level {
 		{pattern: "ahp/transport/*", level: 3}, // apart, so that stdio alone links no net/http
 		{pattern: "ahp/harness", level: 4},
 		{pattern: "ahp/backend", level: 4},
+		{pattern: "ahp/backend/*", level: 4}, // likewise
 		{pattern: "ahp/adapter/*", level: 4},
 		{pattern: "internal/workspace", level: 4},
 		{pattern: "internal/require", level: 4, testOnly: true},
@@ -52,6 +53,7 @@ func levels() []level {
 		{pattern: "internal/model/sse", level: 8},
 		{pattern: "internal/model/modeltest", level: 8, testOnly: true},
 		{pattern: "internal/model/*", level: 9},
+		{pattern: "internal/tool/tooltest", level: 8, testOnly: true},
 		{pattern: "internal/tool/*", level: 9},
 		{pattern: "internal/session", level: 9},
 		{pattern: "internal/extension", level: 9},
