@@ -37,6 +37,9 @@ type System struct {
 	// ManagedDir holds the managed settings; "" means /etc/abhed, and the AHP
 	// registration /etc/ahp.
 	ManagedDir string
+	// Retry bounds the repetition of failed model calls; zero members mean the
+	// loop's own.
+	Retry agent.Retry
 }
 
 // Getenv returns the value of a variable, "" if it isn't set.

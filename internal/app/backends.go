@@ -93,7 +93,7 @@ func (e *engine) startBackends(context.Context) error {
 	e.onClose(h.Close)
 	l := e.o.loaded
 	e.backends = gate.NewBackends(h, gate.Identity{
-		Source: "urn:abhed:" + e.keyID, Session: e.log.ID(), Workspace: l.workspace, Roots: l.roots,
+		Source: "urn:abhed:" + e.key.ID(), Session: e.log.ID(), Workspace: l.workspace, Roots: l.roots,
 		Model: e.o.model.Name(), Version: e.sys.Version, Mode: l.Permissions.Mode,
 	})
 	return nil

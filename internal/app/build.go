@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/abhed/abhed/internal/agent"
+	"github.com/abhed/abhed/internal/chain"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/extension"
 	"github.com/abhed/abhed/internal/gate"
@@ -52,7 +53,7 @@ type engine struct {
 	matchers []*matcher
 	loop     *agent.Loop
 	system   string
-	keyID    string         // of the installation's signing key
+	key      *chain.Key     // of the installation
 	closers  []func() error // in the order of opening
 }
 
@@ -125,7 +126,7 @@ func (e *engine) openRecord(context.Context) error {
 	if err != nil {
 		return &operationalError{err}
 	}
-	e.keyID = store.Key().ID()
+	e.key = store.Key()
 	if err := e.resumeOrCreate(store); err != nil {
 		return err
 	}
@@ -214,8 +215,8 @@ func (e *engine) begin(context.Context) error {
 	}
 	e.loop = agent.New(agent.Options{
 		Model: e.o.model, Gate: g, Exec: tool.NewExecutor(e.tools, verifier), Log: e.log, System: e.system, Tools: toolSpecs(e.tools),
-		Limits:  agent.Limits{Turns: int(l.Limits.MaxTurns), Tokens: l.Limits.MaxTokens, Time: time.Duration(l.Limits.MaxSeconds) * time.Second},
-		OnText:  e.o.onText,
+		Limits: agent.Limits{Turns: int(l.Limits.MaxTurns), Tokens: l.Limits.MaxTokens, Time: time.Duration(l.Limits.MaxSeconds) * time.Second},
+		OnText: e.o.onText, Retry: e.sys.Retry,
 		WorkDir: workDir, History: e.state.Messages, Turn: e.state.Turns,
 	})
 	return nil

@@ -97,7 +97,7 @@ func (d *demo) play(ctx context.Context) error {
 	fmt.Fprintf(d.sys.Stdout, "A scripted model works in %s, sandbox tier %s.\n", workspace, e.plan.Tier())
 	fmt.Fprintf(d.sys.Stdout, "Every call passes the gate: rules, the extension guard (a process), the backend %s (a process).\n\n", demoBackendID)
 	res := e.run(ctx, "The test fails. Please fix it.")
-	path, key := e.log.Path(), e.keyOf()
+	path, key := e.log.Path(), e.key.Public()
 	if err := e.close(); err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func Explain(ctx context.Context, o ExplainOptions, sys System) int {
 		fmt.Fprintf(sys.Stdout, "%s\n", b)
 		return ExitOK
 	}
-	fmt.Fprint(sys.Stdout, res.Explain())
+	fmt.Fprintln(sys.Stdout, res.Explain())
 	if len(l.Extensions) > 0 || e.hasRegistration() {
 		fmt.Fprintln(sys.Stdout, "Extensions and AHP backends were not asked; they can only make this stricter.")
 	}

@@ -144,6 +144,10 @@ func (out *output) event(e event.Event) {
 		out.lines.tell(e)
 		return
 	}
+	if p, ok := e.Payload.(*event.ModelResponded); ok && out.midLine && p.Finish != "" {
+		fmt.Fprintln(out.sys.Stdout)
+		out.midLine = false
+	}
 	if out.o.Quiet {
 		return
 	}

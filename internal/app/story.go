@@ -91,7 +91,7 @@ func (s *story) decision(d *event.Decision) {
 	}
 	switch d.Outcome {
 	case "run":
-		s.line("gate", fmt.Sprintf("%s\n→ may run: %s", subject, d.By))
+		s.line("gate", fmt.Sprintf("%s\n→ may run: %s", subject, because(d)))
 	case "supplied":
 		s.line("gate", fmt.Sprintf("%s\n→ not run: %s supplied the result", subject, d.By))
 	default:
@@ -101,6 +101,14 @@ func (s *story) decision(d *event.Decision) {
 		}
 		s.line("gate", text)
 	}
+}
+
+// because says why a call may run.
+func because(d *event.Decision) string {
+	if d.Step == "rules" && d.Reason != "" {
+		return d.Reason
+	}
+	return "approved by " + d.By
 }
 
 // verbs names a refusal as the rule of the boundary has it: an extension vetoes,

@@ -166,8 +166,9 @@ type Decision struct {
 	ToolVersion string `json:"tool_version,omitempty"`
 	AgentID     string `json:"agent_id"`
 	Depth       int    `json:"depth"`
-	// ArgsText is what the model wrote when that is no valid JSON object;
-	// otherwise Original and Final hold canonical JSON.
+	// ArgsText is what the model wrote when that can't be used; otherwise Original
+	// holds it as canonical JSON, and Final what it was rewritten to, absent if it
+	// wasn't.
 	ArgsText     string `json:"args_text,omitempty"`
 	Original     Raw    `json:"original,omitzero"`
 	OriginalHash string `json:"original_hash,omitempty"`

@@ -17,7 +17,7 @@ func (j *judgement) settle(ctx context.Context) agent.Ruling {
 	}
 	switch j.verdict {
 	case policy.Allow:
-		j.d.Step, j.d.By = "rules", ruleText(j.onFinal)
+		j.d.Step, j.d.By, j.d.Reason = "rules", ruleText(j.onFinal), j.onFinal.Reason
 	case policy.Ask:
 		if ruling := j.ask(ctx); ruling != nil {
 			return ruling
@@ -72,7 +72,7 @@ func (j *judgement) refuseJoined() agent.Ruling {
 // ruleText names what in the rules settled a verdict.
 func ruleText(r policy.Result) string {
 	if r.Rule == nil {
-		return "step " + string(r.Step)
+		return "the rules, at step " + string(r.Step)
 	}
 	return r.Rule.String()
 }
@@ -136,9 +136,9 @@ func (j *judgement) cancelled() agent.Ruling {
 func (j *judgement) record() error {
 	d := &j.d
 	if j.call.Args != nil {
-		d.Final, d.FinalHash = event.Raw(j.call.Args), d.OriginalHash
+		d.FinalHash = d.OriginalHash
 		if !j.unchanged() {
-			d.FinalHash = j.call.Hash()
+			d.Final, d.FinalHash = event.Raw(j.call.Args), j.call.Hash()
 		}
 		d.SubjectKind, d.Subject, d.Mutates = j.decl.Kind.String(), j.decl.Subject, j.decl.Mutates
 	}

@@ -1,0 +1,36 @@
+// Command abhed is a coding-agent harness in which every tool call passes one
+// gate and everything that happens is kept in a record that can be verified.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/abhed/abhed/internal/agent"
+	"github.com/abhed/abhed/internal/app"
+)
+
+func main() { os.Exit(run()) }
+
+// run is main with a return value, so that tests can be the command.
+func run() int {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	go func() {
+		for s := range signals {
+			reason := agent.ReasonShutdown
+			if s == os.Interrupt {
+				reason = agent.ReasonUserInterrupt
+			}
+			cancel(&agent.Interrupted{Reason: reason})
+		}
+	}()
+	return execute(ctx, os.Args[1:], app.System{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Version: version(),
+	})
+}

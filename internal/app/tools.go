@@ -1,0 +1,20 @@
+package app
+
+import (
+	"github.com/abhed/abhed/internal/tool"
+	"github.com/abhed/abhed/internal/tool/edit"
+	"github.com/abhed/abhed/internal/tool/read"
+	"github.com/abhed/abhed/internal/tool/write"
+	"github.com/abhed/abhed/internal/workspace"
+)
+
+// builtinNames are the names that no extension may take.
+func builtinNames() []string { return []string{"read", "write", "edit", "glob", "grep", "bash"} }
+
+// builtins makes the built-in tools of a session, in the order of builtinNames.
+func (e *engine) builtins() ([]tool.Tool, error) {
+	tracker := workspace.NewTracker()
+	return []tool.Tool{
+		read.New(tracker, read.Options{}), write.New(tracker), edit.New(tracker),
+	}, nil
+}
