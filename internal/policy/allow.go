@@ -116,6 +116,9 @@ func (e *evaluation) lookalike(p *part, r *rule, out *Part) string {
 	if p.words[0].unknown {
 		return "its program is unknown"
 	}
+	if strings.ContainsAny(program, " \t\n") {
+		return "the name of its program holds white space"
+	}
 	if strings.Contains(program, "/") {
 		head, _, _ := strings.Cut(r.text.prefix, " ")
 		if !strings.Contains(head, "/") {

@@ -19,7 +19,7 @@ var inert = set("echo", "printf", "cat", "head", "tail", "wc", "ls", "stat", "fi
 	"git", "man", "info", "which", "whereis", "type", "test", "[", "true", "false", ":", "cd", "pwd", "mkdir", "touch", "cp", "mv",
 	"rm", "rmdir", "ln", "diff", "cmp", "sort", "uniq", "cut", "tr", "tee", "basename", "dirname", "realpath", "readlink", "kill",
 	"jq", "yq", "sleep", "date", "whoami", "id", "export", "unset", "set", "shift", "read", "return", "exit", "chmod", "chown", "chgrp",
-	"tar", "gzip", "zip", "unzip", "curl", "wget", "apt", "apt-get", "brew", "dnf", "pip", "pip3", "gh", "apropos", "whatis", "alias", "hash", "trap", "eval")
+	"gzip", "zip", "unzip", "curl", "wget", "apt", "apt-get", "brew", "dnf", "pip", "pip3", "gh", "apropos", "whatis", "alias", "hash", "trap", "eval")
 
 func set(names ...string) map[string]bool {
 	out := make(map[string]bool, len(names))

@@ -9,15 +9,16 @@ import (
 
 // evaluation is one call being judged. It isn't safe for concurrent use.
 type evaluation struct {
-	rules   *Ruleset
-	in      *Input
-	mode    Mode
-	paths   resolver
-	roots   lazyDirs
-	homes   lazyDirs // the home directory
-	temp    lazyDirs // the writable places outside the roots
-	result  Result
-	subject string // folded, of a URL or text
+	rules    *Ruleset
+	in       *Input
+	mode     Mode
+	paths    resolver
+	resolved map[string]resolution
+	roots    lazyDirs
+	homes    lazyDirs // the home directory
+	temp     lazyDirs // the writable places outside the roots
+	result   Result
+	subject  string // folded, of a URL or text
 	// forms is the path of a call whose subject is one.
 	forms *PathForms
 	// shell is what a command line may do.
@@ -97,7 +98,27 @@ func (e *evaluation) prepare() bool {
 	return true
 }
 
+// resolve resolves a path once in an evaluation, however many rules look at it.
 func (e *evaluation) resolve(dir, given string) (PathForms, error) {
+	key := dir + "\x00" + given
+	if r, ok := e.resolved[key]; ok {
+		return r.forms, r.err
+	}
+	forms, err := e.resolveNow(dir, given)
+	if e.resolved == nil {
+		e.resolved = make(map[string]resolution, 8)
+	}
+	e.resolved[key] = resolution{forms, err}
+	return forms, err
+}
+
+// resolution is the result of resolving a path.
+type resolution struct {
+	forms PathForms
+	err   error
+}
+
+func (e *evaluation) resolveNow(dir, given string) (PathForms, error) {
 	if f := e.in.Env.Resolve; f != nil {
 		return f(dir, given, e.in.Env.Home)
 	}

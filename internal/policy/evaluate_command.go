@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -88,15 +89,52 @@ func (c *shellCall) judge(e *evaluation) {
 		if h, row := destructive(p.words); h != hitNo {
 			note(h, "%q (%s)", show(p.subjects[0]), row.name)
 		}
-		for i, w := range p.ownWords() {
-			if i > 0 && !p.inert {
-				// An unknown program may run its arguments.
-				if h, row := destructive(p.words[i:]); h == hitYes && !p.wrapper {
-					note(hitMaybe, "%q may run %q (%s)", show(p.words[0].text), show(joinWords(p.words[i:])), row.name)
-				}
-			}
+		if row, tail := p.destructiveTail(); row != nil {
+			note(hitMaybe, "%q may run %q (%s)", show(p.words[0].text), show(joinWords(tail)), row.name)
+		}
+		for _, w := range p.ownWords() {
 			if h := credentialWord(w, p.cwd); h != hitNo {
 				note(h, "%q may hold credentials (credential read)", show(w.text))
+			}
+		}
+	}
+}
+
+// destructiveTail returns arguments of an unknown program that would be
+// destructive as a command of their own, and the row that says so.
+func (p *part) destructiveTail() (*destructiveRow, []word) {
+	for tail := range p.tails() {
+		if h, row := destructive(tail); h == hitYes {
+			return row, tail
+		}
+	}
+	return nil, nil
+}
+
+// tails gives what an unknown program may run: its arguments from each one on,
+// and the pieces of each argument from each one on.
+func (p *part) tails() iter.Seq[[]word] {
+	return func(yield func([]word) bool) {
+		if p.inert || p.wrapper || len(p.words) == 0 {
+			return
+		}
+		for i := 1; i < len(p.words); i++ {
+			if !yield(p.words[i:]) {
+				return
+			}
+			text := p.words[i].text
+			if strings.IndexByte(text, ' ') < 0 || len(text) > maxPath {
+				continue
+			}
+			pieces := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()\"'`=", r) })
+			words := make([]word, len(pieces))
+			for k, piece := range pieces {
+				words[k] = word{text: piece, unknown: strings.ContainsAny(piece, unknownBytes)}
+			}
+			for k := range words {
+				if !yield(words[k:]) {
+					return
+				}
 			}
 		}
 	}
@@ -240,12 +278,9 @@ func (p *part) maybeMatches(r *rule) string {
 			return fmt.Sprintf("%q may turn out to match %s", show(p.subjects[0]), r.ref)
 		}
 	}
-	if p.inert || p.wrapper {
-		return ""
-	}
-	for i := 1; i < len(p.words); i++ {
-		if head := base(p.words[i].text); head != "" && r.text.mayStart(head) && r.text.possible(head+joinAfter(p.words[i:])) {
-			return fmt.Sprintf("%q may run %q, which matches %s", show(p.words[0].text), show(joinWords(p.words[i:])), r.ref)
+	for tail := range p.tails() {
+		if head := base(tail[0].text); head != "" && r.text.mayStart(head) && r.text.possible(head+joinAfter(tail)) {
+			return fmt.Sprintf("%q may run %q, which matches %s", show(p.words[0].text), show(joinWords(tail)), r.ref)
 		}
 	}
 	return ""

@@ -215,16 +215,16 @@ func (c *compiler) pattern(r *rule, tool, pat string, kinds kindSet, warnings []
 	}
 	var faults []string
 	fits := false
+	// Every form that the pattern can have is compiled: a tool may declare for one
+	// call another kind of subject than it is known for.
 	try := func(kind SubjectKind, fault string, set func()) {
-		if !kinds.has(kind) {
-			return
-		}
-		if fault != "" {
+		switch {
+		case fault == "":
+			fits = fits || kinds.has(kind)
+			set()
+		case kinds.has(kind):
 			faults = append(faults, fault)
-			return
 		}
-		fits = true
-		set()
 	}
 	try(SubjectCommand, commandPatternFault(pat), func() { r.text = compileText(foldName(pat, false)) })
 	try(SubjectText, "", func() { r.text = compileText(foldName(pat, false)) })

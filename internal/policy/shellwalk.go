@@ -56,7 +56,7 @@ func (a *analyzer) stmt(s *syntax.Stmt, stdin *word) {
 	}
 	outer := a.cwd
 	for _, r := range s.Redirs {
-		if in := a.redirect(r, s.Cmd == nil); in != nil {
+		if in := a.redirect(r, idle(s.Cmd)); in != nil {
 			stdin = in
 		}
 	}
@@ -66,6 +66,20 @@ func (a *analyzer) stmt(s *syntax.Stmt, stdin *word) {
 	if s.Background || s.Coprocess || s.Disown {
 		a.cwd = outer
 	}
+}
+
+// idle reports whether a command does nothing, so that its redirections only make
+// or empty files.
+func idle(c syntax.Command) bool {
+	call, ok := c.(*syntax.CallExpr)
+	if !ok {
+		return c == nil
+	}
+	if len(call.Args) != 1 {
+		return len(call.Args) == 0
+	}
+	lit := call.Args[0].Lit()
+	return lit == ":" || lit == "true"
 }
 
 // redirect notes a redirection. It returns what a here-document or here-string
@@ -84,7 +98,8 @@ func (a *analyzer) redirect(r *syntax.Redirect, bare bool) *word {
 	if len(words) == 1 {
 		target = words[0]
 	}
-	out := redir{target: target, bare: bare, cwd: a.cwd}
+	empties := r.Op == syntax.RdrOut || r.Op == syntax.RdrClob || r.Op == syntax.RdrAll
+	out := redir{target: target, bare: bare && empties, cwd: a.cwd}
 	switch r.Op {
 	case syntax.WordHdoc:
 		target.text += "\n"
@@ -164,6 +179,7 @@ func (a *analyzer) command(c syntax.Command, stdin *word) {
 			}
 		} else {
 			a.inner(c.Loop)
+			a.evaluating(c.Loop)
 		}
 		a.repeated(func() { a.stmts(c.Do) })
 	case *syntax.CaseClause:
@@ -379,6 +395,9 @@ func (a *analyzer) inner(n syntax.Node) {
 			if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word != nil && n.Exp.Word.Lit() == "P" {
 				a.fault("${…@P} runs what a variable holds")
 			}
+			if n.Index != nil || n.Slice != nil {
+				a.evaluating(n)
+			}
 		case *syntax.ArithmExp:
 			a.evaluating(n)
 		}
@@ -390,8 +409,13 @@ func (a *analyzer) inner(n syntax.Node) {
 // the shell may run commands out of quoted text.
 func (a *analyzer) evaluating(n syntax.Node) {
 	syntax.Walk(n, func(n syntax.Node) bool {
-		if q, ok := n.(*syntax.SglQuoted); ok {
-			a.evaluated(word{text: q.Value})
+		switch n := n.(type) {
+		case *syntax.SglQuoted:
+			a.evaluated(word{text: ansiC(n.Value)})
+		case *syntax.Lit:
+			if strings.Contains(n.Value, `\$`) || strings.Contains(n.Value, "\\`") {
+				a.evaluated(word{text: unescape(n.Value)})
+			}
 		}
 		return true
 	})

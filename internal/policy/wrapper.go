@@ -97,6 +97,9 @@ var foreignShells = []string{"fish", "csh", "tcsh", "nu", "pwsh", "powershell", 
 
 // simple notes a simple command with at least one word and follows what it runs.
 func (a *analyzer) simple(p *part, stdin *word) {
+	if p.words[0].text == "--" && len(p.words) > 1 {
+		p.words = p.words[1:] // what ends the options of a wrapper before it
+	}
 	a.add(p)
 	if a.full() {
 		return
