@@ -81,6 +81,9 @@ type Spec struct {
 	Grace time.Duration
 	// NoInput gives the child /dev/null as standard input.
 	NoInput bool
+	// Extra are files that the child gets as descriptors 3 and up. They stay the
+	// caller's, who closes them after Start.
+	Extra []*os.File
 }
 
 func (s *Spec) name() string {

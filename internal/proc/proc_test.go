@@ -363,6 +363,22 @@ func TestNoInputAndNoTerminal(t *testing.T) {
 	}
 }
 
+func TestExtraFiles(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c := start(t, `echo extra >&3; echo plain`, func(s *proc.Spec) { s.Extra = []*os.File{w} })
+	w.Close()
+	if out := readAll(t, c); out != "plain\n" {
+		t.Errorf("output %q", out)
+	}
+	if data, err := io.ReadAll(r); err != nil || string(data) != "extra\n" {
+		t.Errorf("descriptor 3 got %q, %v", data, err)
+	}
+}
+
 func TestStopIsPolite(t *testing.T) {
 	c := start(t, `while read x; do :; done; exit 7`)
 	if e := c.Stop(); e.Code != 7 {

@@ -95,7 +95,7 @@ func (c *Child) runProcess(file string, ends []*os.File, started chan<- error) {
 		env = []string{} // nil would mean the environment of this process
 	}
 	process, err := os.StartProcess(file, append([]string{c.spec.Path}, c.spec.Args...),
-		&os.ProcAttr{Dir: c.spec.Dir, Env: env, Files: ends, Sys: attributes()})
+		&os.ProcAttr{Dir: c.spec.Dir, Env: env, Files: append(ends[:3:3], c.spec.Extra...), Sys: attributes()})
 	closed := map[*os.File]bool{}
 	for _, f := range ends {
 		if !closed[f] {
