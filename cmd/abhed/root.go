@@ -83,6 +83,7 @@ func runFlags(c *cobra.Command, o *app.RunOptions) {
 	f.BoolVar(&o.Verbose, "verbose", false, "print every decision")
 	f.IntVar(&o.MaxTurns, "max-turns", 0, "end after `N` model replies (0: the configured limit)")
 	f.Int64Var(&o.MaxTokens, "max-tokens", 0, "end after `N` tokens (0: the configured limit)")
+	f.Float64Var(&o.MaxCost, "max-cost", 0, "end after so many US `DOLLARS` (0: the configured limit)")
 	f.DurationVar(&o.MaxTime, "max-time", 0*time.Second, "end after this `DURATION`, such as 10m (0: the configured limit)")
 	f.StringVar(&o.SystemAppend, "system-append", "", "`TEXT` added to the system prompt")
 	settingsFlags(c, &o.SettingsOptions)

@@ -28,6 +28,7 @@ const (
 	ReasonCompleted      Reason = "completed"
 	ReasonMaxTurns       Reason = "max_turns"
 	ReasonMaxTokens      Reason = "max_tokens"
+	ReasonMaxCost        Reason = "max_cost"
 	ReasonMaxTime        Reason = "max_time"
 	ReasonDeniedLoop     Reason = "denied_loop"
 	ReasonRetryExhausted Reason = "retry_exhausted"
@@ -148,8 +149,25 @@ type Limits struct {
 	// Tokens counts input and output tokens of this run; replies without usage are
 	// counted as one token per four bytes.
 	Tokens int64
+	// CostUSD is in US dollars, by Options.Price; replies without usage count as
+	// with Tokens, at the price of input.
+	CostUSD float64
 	// Time is the wall time of this run.
 	Time time.Duration
+}
+
+// Price is what tokens cost, in US dollars for a million.
+type Price struct{ Input, Output, CacheRead, CacheWrite float64 }
+
+// of returns the cost of a reply.
+func (p Price) of(u *model.Usage) float64 {
+	n := func(v *int64) float64 {
+		if v == nil {
+			return 0
+		}
+		return float64(*v)
+	}
+	return (n(u.Input)*p.Input + n(u.Output)*p.Output + n(u.CacheRead)*p.CacheRead + n(u.CacheWrite)*p.CacheWrite) / 1e6
 }
 
 // Retry bounds the repetition of failed model calls.

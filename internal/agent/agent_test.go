@@ -178,6 +178,13 @@ func TestLimits(t *testing.T) {
 	if res.Turns != 2 || *res.Usage.Input != 80 {
 		t.Errorf("%d turns, usage %d", res.Turns, *res.Usage.Input)
 	}
+	b = setup(t, nil, many()...)
+	b.opts.Limits.CostUSD, b.opts.Price = 0.0005, agent.Price{Input: 5, Output: 10} // 0.0003 a reply
+	res = b.run(t.Context())
+	want(t, res, agent.ReasonMaxCost)
+	if res.Turns != 2 {
+		t.Errorf("%d turns", res.Turns)
+	}
 	unknown := many()
 	for _, r := range unknown {
 		r.(*model.Response).Usage = nil

@@ -62,12 +62,14 @@ func (l *Loop) count(resp *model.Response) {
 		if u.CacheRead != nil {
 			l.tokens += *u.CacheRead
 		}
+		l.cost += l.o.Price.of(u)
 	} else {
 		n := len(l.o.System)
 		for _, m := range l.messages {
 			n += size(m)
 		}
 		l.tokens += int64(n) / 4
+		l.cost += float64(n) / 4 * l.o.Price.Input / 1e6
 	}
 	if u := resp.Usage; u != nil {
 		add(&l.usage.Input, u.Input)

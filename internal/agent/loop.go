@@ -27,7 +27,9 @@ type Options struct {
 	System string
 	Tools  []model.ToolSpec
 	Limits Limits
-	Retry  Retry
+	// Price is needed for Limits.CostUSD only.
+	Price Price
+	Retry Retry
 	// OnText, if not nil, hears each piece of the model's text as it arrives.
 	OnText func(string)
 	// WorkDir is the working directory of the first call.
@@ -61,6 +63,7 @@ type Loop struct {
 	workDir  string
 	turn     int
 	tokens   int64
+	cost     float64
 	usage    model.Usage
 	lastText string
 	runTurns int
@@ -116,7 +119,7 @@ func (l *Loop) Run(ctx context.Context, prompt string, given ...string) Result {
 		ctx, cancel = context.WithTimeoutCause(ctx, l.o.Limits.Time, &Interrupted{ReasonMaxTime})
 		defer cancel()
 	}
-	l.runTurns, l.tokens, l.usage, l.lastText, l.refusals = 0, 0, model.Usage{}, "", refusals{}
+	l.runTurns, l.tokens, l.cost, l.usage, l.lastText, l.refusals = 0, 0, 0, model.Usage{}, "", refusals{}
 	var e *end
 	for _, text := range given {
 		if e == nil {
@@ -194,6 +197,8 @@ func (l *Loop) limited(ctx context.Context) *end {
 		return &end{ReasonMaxTurns, fmt.Sprintf("the limit of %d turns is used up", lim.Turns)}
 	case lim.Tokens > 0 && l.tokens >= lim.Tokens:
 		return &end{ReasonMaxTokens, fmt.Sprintf("%d tokens used, the limit is %d", l.tokens, lim.Tokens)}
+	case lim.CostUSD > 0 && l.cost >= lim.CostUSD:
+		return &end{ReasonMaxCost, fmt.Sprintf("%.4f USD spent, the limit is %.4f", l.cost, lim.CostUSD)}
 	}
 	return nil
 }

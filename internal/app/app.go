@@ -108,7 +108,7 @@ func exitCode(r agent.Reason) int {
 	switch r {
 	case agent.ReasonCompleted:
 		return 0
-	case agent.ReasonMaxTurns, agent.ReasonMaxTokens, agent.ReasonMaxTime:
+	case agent.ReasonMaxTurns, agent.ReasonMaxTokens, agent.ReasonMaxCost, agent.ReasonMaxTime:
 		return 3
 	case agent.ReasonDeniedLoop:
 		return 4

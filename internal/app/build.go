@@ -51,6 +51,7 @@ type engine struct {
 	tools    *tool.Registry
 	rules    *gate.Rules
 	matchers []*matcher
+	denied   func(path string) bool // what searches leave out, nil if nothing
 	loop     *agent.Loop
 	system   string
 	key      *chain.Key     // of the installation
@@ -201,6 +202,10 @@ func (e *engine) makeTools(context.Context) error {
 func (e *engine) begin(context.Context) error {
 	minter, verifier := tool.NewAuthority()
 	l := e.o.loaded
+	cost, err := price(l)
+	if err != nil {
+		return err
+	}
 	e.system = systemPrompt(l, e.network(), e.o.systemAppend)
 	g := gate.New(gate.Options{
 		Tools: e.tools, Minter: minter, Rules: func() *gate.Rules { return e.rules }, Log: e.log,
@@ -215,7 +220,8 @@ func (e *engine) begin(context.Context) error {
 	}
 	e.loop = agent.New(agent.Options{
 		Model: e.o.model, Gate: g, Exec: tool.NewExecutor(e.tools, verifier), Log: e.log, System: e.system, Tools: toolSpecs(e.tools),
-		Limits: agent.Limits{Turns: int(l.Limits.MaxTurns), Tokens: l.Limits.MaxTokens, Time: time.Duration(l.Limits.MaxSeconds) * time.Second},
+		Limits: agent.Limits{Turns: int(l.Limits.MaxTurns), Tokens: l.Limits.MaxTokens, CostUSD: l.Limits.MaxCostUSD, Time: time.Duration(l.Limits.MaxSeconds) * time.Second},
+		Price:  cost,
 		OnText: e.o.onText, Retry: e.sys.Retry,
 		WorkDir: workDir, History: e.state.Messages, Turn: e.state.Turns,
 	})

@@ -99,7 +99,7 @@ func (o *RunOptions) check() error {
 	switch {
 	case o.Resume != "" && o.Continue:
 		return errors.New("--resume and --continue exclude each other")
-	case o.MaxTurns < 0 || o.MaxTokens < 0 || o.MaxTime < 0:
+	case o.MaxTurns < 0 || o.MaxTokens < 0 || o.MaxTime < 0 || o.MaxCost < 0:
 		return errors.New("a limit can't be negative; 0 means the configured limit")
 	}
 	return nil

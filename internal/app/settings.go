@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/abhed/abhed/internal/config"
@@ -30,6 +31,7 @@ type SettingsOptions struct {
 	MinTier        string
 	// The limits of a run; zero leaves the configured limit.
 	MaxTurns, MaxTokens, MaxSeconds int64
+	MaxCost                         float64
 }
 
 // loaded is the settings of a run with what they belong to.
@@ -90,7 +92,12 @@ func loadSettings(o SettingsOptions, sys System) (*loaded, error) {
 		return nil
 	}
 	managed, user := sys.managedFile(), o.ConfigFile
-	if user == "" && sys.configDir() != "" {
+	switch {
+	case user != "":
+		if user, err = filepath.Abs(user); err != nil {
+			return nil, err
+		}
+	case sys.configDir() != "":
 		user = filepath.Join(sys.configDir(), "config.json")
 	}
 	if err := add(config.Managed, managed, filepath.Dir(managed), false, true); err != nil {
@@ -104,8 +111,14 @@ func loadSettings(o SettingsOptions, sys System) (*loaded, error) {
 	if err := add(config.Project, filepath.Join(workspace, ".abhed", "config.json"), workspace, false, o.TrustWorkspace); err != nil {
 		return nil, err
 	}
-	l.Settings, err = config.Load(sources)
-	return l, err
+	if l.Settings, err = config.Load(sources); err != nil {
+		return nil, err
+	}
+	if l.Record.Anchor != "" {
+		origin, _ := l.Origin("record.anchor")
+		return nil, fmt.Errorf("%s: anchors are not supported by this version; remove the setting", origin)
+	}
+	return l, nil
 }
 
 // args returns the flags as settings.
@@ -129,6 +142,9 @@ func (o SettingsOptions) args() []config.Arg {
 	add("--min-tier", "sandbox.min_tier", o.MinTier)
 	number("--max-turns", "limits.max_turns", o.MaxTurns)
 	number("--max-tokens", "limits.max_tokens", o.MaxTokens)
+	if o.MaxCost != 0 {
+		add("--max-cost", "limits.max_cost_usd", strconv.FormatFloat(o.MaxCost, 'f', -1, 64))
+	}
 	number("--max-time", "limits.max_seconds", o.MaxSeconds)
 	return args
 }

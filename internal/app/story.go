@@ -95,11 +95,11 @@ func (s *story) decision(d *event.Decision) {
 	case "supplied":
 		s.line("gate", fmt.Sprintf("%s\n→ not run: %s supplied the result", subject, d.By))
 	default:
-		text := fmt.Sprintf("%s\n→ %s by %s", subject, verbs(d), d.By)
-		if d.Reason != "" {
-			text += ": " + d.Reason
+		text := fmt.Sprintf("%s\n→ %s", subject, verbs(d))
+		if d.Step != "rules" { // whose reason names the rule
+			text += " by " + d.By
 		}
-		s.line("gate", text)
+		s.line("gate", strings.TrimSuffix(text+": "+d.Reason, ": "))
 	}
 }
 

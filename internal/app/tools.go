@@ -3,6 +3,8 @@ package app
 import (
 	"github.com/abhed/abhed/internal/tool"
 	"github.com/abhed/abhed/internal/tool/edit"
+	"github.com/abhed/abhed/internal/tool/glob"
+	"github.com/abhed/abhed/internal/tool/grep"
 	"github.com/abhed/abhed/internal/tool/read"
 	"github.com/abhed/abhed/internal/tool/write"
 	"github.com/abhed/abhed/internal/workspace"
@@ -16,5 +18,10 @@ func (e *engine) builtins() ([]tool.Tool, error) {
 	tracker := workspace.NewTracker()
 	return []tool.Tool{
 		read.New(tracker, read.Options{}), write.New(tracker), edit.New(tracker),
+		glob.New(glob.Options{Denied: e.readDenied}), grep.New(grep.Options{Denied: e.readDenied}),
 	}, nil
 }
+
+// readDenied reports whether a search must leave the path out. The rules are
+// compiled after the tools are made, and before any of them runs.
+func (e *engine) readDenied(path string) bool { return e.denied != nil && e.denied(path) }

@@ -98,8 +98,11 @@ func (j *judgement) same() string {
 }
 
 func refusalText(step, by, reason string) string {
-	if step == "args" {
+	switch step {
+	case "args":
 		return reason
+	case "rules":
+		return "Not run: " + reason // it names the rule
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Not run: refused by %s.", by)

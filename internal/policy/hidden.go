@@ -100,3 +100,40 @@ func (h *hiding) add(p string) {
 		h.found = append(h.found, p)
 	}
 }
+
+// ReadDenied returns a function that reports whether a deny rule of read matches
+// an absolute path, or whether it lies in one of the protected ones: what a search
+// through many files must leave out. It returns nil if nothing can match. The
+// function may be called from several goroutines.
+func (r *Ruleset) ReadDenied(roots []string, home string, protected []string) func(path string) bool {
+	e := &evaluation{rules: r, in: &Input{Call: Call{Roots: roots}, Env: Env{Home: home}}}
+	e.paths.home = home
+	e.roots.given = roots
+	if home != "" {
+		e.homes.given = []string{home}
+	}
+	e.roots.get(e) // resolved here once, so that the function only reads
+	e.homes.get(e)
+	dirs := e.places(protected)
+	var rules []*pathRule
+	for _, rule := range r.deny {
+		if rule.path != nil && !rule.bare && rule.tool.matches(toolRead) {
+			rules = append(rules, rule.path)
+		}
+	}
+	if len(rules) == 0 && len(dirs) == 0 {
+		return nil
+	}
+	return func(p string) bool {
+		if inside(p, dirs, false) {
+			return true
+		}
+		forms := &PathForms{Given: p, Absolute: p, Place: Place{Path: p}}
+		for _, rule := range rules {
+			if e.matchesPath(rule, forms, false) {
+				return true
+			}
+		}
+		return false
+	}
+}

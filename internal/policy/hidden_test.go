@@ -86,3 +86,21 @@ func TestMatches(t *testing.T) {
 		}
 	}
 }
+
+func TestReadDenied(t *testing.T) {
+	known := Known{Tools: map[string]SubjectKind{"read": SubjectPath}}
+	rs, problems := Compile(RuleLists{Deny: []RuleText{{Text: "read(**/.env)"}, {Text: "read(~/x/**)"}}}, known)
+	if rs == nil {
+		t.Fatal(problems)
+	}
+	denied := rs.ReadDenied([]string{"/w"}, "/h", []string{"/p/key"})
+	for p, want := range map[string]bool{"/w/a/.env": true, "/w/.env": true, "/w/env": false, "/h/x/y": true, "/h/y": false, "/p/key": true, "/p/keys": false, "/other/.env": false} {
+		if denied(p) != want {
+			t.Errorf("%s: %t, want %t", p, !want, want)
+		}
+	}
+	none, _ := Compile(RuleLists{Deny: []RuleText{{Text: "read"}}}, known)
+	if none.ReadDenied([]string{"/w"}, "/h", nil) != nil {
+		t.Error("there is a filter though nothing can match")
+	}
+}

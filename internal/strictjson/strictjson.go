@@ -79,11 +79,10 @@ func Check(data []byte, o Options) error {
 	if err := dec.SkipValue(); err != nil {
 		return wrap(data, err)
 	}
-	if _, err := dec.ReadToken(); err != io.EOF {
-		if err == nil {
-			err = errors.New("data after the JSON value")
-		}
-		return wrap(data, err)
+	end := dec.InputOffset()
+	rest := bytes.TrimLeft(data[end:], " \t\r\n")
+	if len(rest) > 0 {
+		return &Error{Offset: int64(len(data) - len(rest)), Msg: "data after the JSON value"}
 	}
 	return nil
 }
