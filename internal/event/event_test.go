@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"pgregory.net/rapid"
 
 	"github.com/abhed/abhed/internal/strictjson"
 )
@@ -303,178 +302,6 @@ func TestDeepestRawIsReadable(t *testing.T) {
 	}
 }
 
-func TestBlobs(t *testing.T) {
-	long, longer := strings.Repeat("é", 20), strings.Repeat("\n", 33)
-	stored := map[string]string{}
-	enc := Encoder{BlobOver: 32}
-	dec := Decoder{Blob: func(sum string, size int64) (string, error) {
-		s, ok := stored[sum]
-		if !ok || int64(len(s)) != size {
-			return "", errors.New("no such blob")
-		}
-		return s, nil
-	}}
-	for _, p := range []Payload{
-		&Notice{Text: long},
-		&ToolEnded{Content: longer, Injected: []string{"short", long}},
-		&Decision{Original: Raw(`{"content":"` + long + `","z":["` + long + `"]}`), Final: Raw(`"` + long + `"`)},
-		&Decision{Original: Raw(`{"$blob":{"sha256":"` + testHash + `","size":9}}`), Final: Raw(`{"a":{"$$blob":1,"$a":2,"$blob":3},"x$blob":4}`)},
-	} {
-		l, err := enc.Append([]byte("before"), ptr(sample(p)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		line := strings.TrimPrefix(string(l.Bytes), "before")
-		for _, b := range l.Blobs {
-			stored[b.SHA256] = b.Text
-		}
-		if strings.Contains(line, long) {
-			t.Errorf("the long text is in the line: %s", line)
-		}
-		if c, err := strictjson.Canonical([]byte(line)); err != nil || string(c) != line {
-			t.Errorf("not canonical (%v): %s", err, line)
-		}
-		e, err := dec.Decode([]byte(line))
-		if err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		if d := cmp.Diff(p, e.Payload); d != "" {
-			t.Error(d)
-		}
-	}
-	for _, body := range []string{
-		`{"$blob":{"sha256":"zz","size":1}}`, `{"$blob":{"sha256":"` + testHash + `"},"x":1}`, `{"a":1,"$blob":{"sha256":"` + testHash + `","size":1}}`,
-		`{"$blob":3}`, `{"$blob":{"sha256":"` + testHash + `","size":1,"path":"/etc"}}`, `{"$blob":{"sha256":"` + testHash + `","size":-1}}`,
-	} {
-		line := strings.Replace(string(mustEncode(t, sample(&Notice{Level: "info"}))), `"info"`, body, 1)
-		var pe *PayloadError
-		if _, err := dec.Decode([]byte(line)); !errors.As(err, &pe) {
-			t.Errorf("%s: %v", body, err)
-		}
-	}
-}
-
-func TestCheckSeesAllText(t *testing.T) {
-	for name, p := range map[string]Payload{
-		"string":          &Notice{Text: "a SECRET b"},
-		"list":            &ToolEnded{Injected: []string{"", "SECRET"}},
-		"pointer":         &ModelResponded{Message: Message{Parts: []Part{TextPart("SECRET")}}},
-		"raw string":      &Decision{Original: Raw(`{"a":["SECRET"]}`)},
-		"raw name":        &Decision{Original: Raw(`{"SECRET":1}`)},
-		"raw escaped":     &Decision{Original: Raw(`{"a":"\u0053ECRET"}`)},
-		"raw with escape": &Decision{Original: Raw(`{"a":"no\nthing","b":"SE\"CRET"}`)},
-		"unknown":         &Unknown{Kind: "k", Body: Raw(`{"a":"SECRET"}`)},
-		"long text":       &Notice{Text: strings.Repeat("x", 100) + "SECRET"},
-	} {
-		enc := Encoder{BlobOver: 50, Check: func(s string) bool { return !strings.Contains(s, "SECRET") && !strings.Contains(s, `SE"CRET`) }}
-		if _, err := enc.Append(nil, ptr(sample(p))); !errors.Is(err, ErrUnclean) {
-			t.Errorf("%s: %v", name, err)
-		}
-		enc.Check = func(string) bool { return true }
-		if _, err := enc.Append(nil, ptr(sample(p))); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func TestMapStrings(t *testing.T) {
-	p := filled(&SessionResumed{}).(*SessionResumed)
-	before := mustEncode(t, sample(p))
-	n := 0
-	got := MapStrings(p, func(s string) string { n++; return "<" + s + ">" }).(*SessionResumed)
-	if got.Version != "<"+p.Version+">" || got.Skipped[1] != "<"+p.Skipped[1]+">" || got.UnsignedTail != p.UnsignedTail || n < 10 {
-		t.Errorf("mapped %d: %+v", n, got)
-	}
-	if after := mustEncode(t, sample(p)); string(after) != string(before) {
-		t.Error("the payload itself was changed")
-	}
-	swap := func(s string) string { return strings.ReplaceAll(strings.ToValidUTF8(s, "?"), "12345678", "[x]") }
-	for in, want := range map[string]string{
-		`{"12345678":1,"b":["12345678",12345678,5,"\u00312345678"]}`: `{"[x]":1,"b":["[x]","[x]",5,"[x]"]}`,
-		`{"12345678":1,"[x]":2}`:                                     `"{\"[x]\":1,\"[x]\":2}"`,
-		`{"a":`:                                                      `"{\"a\":"`,
-		"\"\xff\"":                                                   `"\"?\""`,
-		`{"b":1,"a":1.0}`:                                            `{"a":1.0,"b":1}`,
-	} {
-		d := MapStrings(&Decision{Original: Raw(in)}, swap).(*Decision)
-		if string(d.Original) != want {
-			t.Errorf("%s\n got %s\nwant %s", in, d.Original, want)
-		}
-	}
-	for in, want := range map[string]string{`{"k":"12345678"}`: `{"k":"[x]"}`, `{"12345678":1,"[x]":2}`: `{"text":"{\"[x]\":1,\"[x]\":2}"}`} {
-		u := MapStrings(&Unknown{Kind: "k", Body: Raw(in)}, swap).(*Unknown)
-		if u.Kind != "k" || string(u.Body) != want {
-			t.Errorf("%s: %s", in, u.Body)
-		}
-	}
-}
-
-// TestQuickCanonicalIsRight compares the quick test and the string writer with
-// the library.
-func TestQuickCanonicalIsRight(t *testing.T) {
-	accepted := 0
-	rapid.Check(t, func(t *rapid.T) {
-		text := drawJSON(t, 3)
-		c, err := strictjson.Canonical([]byte(text))
-		if IsCanonical([]byte(text)) {
-			accepted++
-			if err != nil || string(c) != text {
-				t.Fatalf("taken for canonical: %q; the library says %q, %v", text, c, err)
-			}
-		}
-		if err == nil && strings.Count(text, `"`) == 0 && string(c) == text && !IsCanonical([]byte(text)) {
-			t.Fatalf("canonical and not taken for it: %q", text)
-		}
-		s := rapid.String().Draw(t, "s")
-		want, err := strictjson.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := string(appendString(nil, s)); got != string(want) || !IsCanonical([]byte(got)) {
-			t.Fatalf("string %q: got %s, the library writes %s", s, got, want)
-		}
-	})
-	if accepted == 0 {
-		t.Error("the quick test accepted nothing: the comparison says nothing")
-	}
-}
-
-// drawJSON draws something that is nearly always JSON and often canonical.
-func drawJSON(t *rapid.T, depth int) string {
-	kind := rapid.IntRange(0, 8).Draw(t, "kind")
-	if depth == 0 {
-		kind %= 4
-	}
-	switch kind {
-	case 0:
-		return rapid.SampledFrom([]string{"null", "true", "false", "nul", "", " 1"}).Draw(t, "lit")
-	case 1:
-		return rapid.SampledFrom([]string{"0", "-0", "1.50", "1E5", "-1e-7", "01", "1.", "-", "12345678901234567890", "1e", ".5"}).Draw(t, "num")
-	case 2, 3:
-		return rapid.SampledFrom([]string{
-			`""`, `"a"`, `"\n"`, `"\u000a"`, `"\u001f"`, `"\u001F"`, `"\u0000"`, `"é"`, `"\u00e9"`, `"\/"`, `"\""`, `"\\"`, "\"\xff\"", "\"\x01\"", `"\`, `"\ud800"`, `"\u0008"`, "\"\u2028\"", "\"\x7f\"",
-		}).Draw(t, "str")
-	case 4, 5:
-		n := rapid.IntRange(0, 3).Draw(t, "n")
-		var items []string
-		for range n {
-			items = append(items, drawJSON(t, depth-1))
-		}
-		return "[" + strings.Join(items, rapid.SampledFrom([]string{",", ",", ", ", ""}).Draw(t, "sep")) + "]"
-	default:
-		n := rapid.IntRange(0, 3).Draw(t, "n")
-		var items []string
-		names := []string{`"a"`, `"b"`, `"c"`}
-		if rapid.Bool().Draw(t, "odd") {
-			names = []string{`"b"`, `"é"`, `"\ud83d\ude00"`, `"a\n"`, `"a"`}
-		}
-		for i := range n {
-			items = append(items, names[i]+":"+drawJSON(t, depth-1))
-		}
-		return "{" + strings.Join(items, ",") + "}"
-	}
-}
-
 func FuzzDecode(f *testing.F) {
 	for _, typ := range Types() {
 		f.Add(mustEncode(f, sample(filled(New(typ)))))
@@ -503,20 +330,6 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func FuzzCanonical(f *testing.F) {
-	for _, s := range []string{`{"a":1,"b":"\u001f"}`, `[1e5,-0,"\n"]`, `{"a":{},"a":1}`} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		if !IsCanonical(text) {
-			return
-		}
-		if c, err := strictjson.Canonical(text); err != nil || string(c) != string(text) {
-			t.Fatalf("taken for canonical: %q; the library says %q, %v", text, c, err)
-		}
-	})
-}
-
 func mustEncode(t testing.TB, e Event) []byte {
 	t.Helper()
 	line, err := Encode(e)
@@ -527,44 +340,6 @@ func mustEncode(t testing.TB, e Event) []byte {
 }
 
 func ptr[T any](v T) *T { return &v }
-
-// decision is of the size that a real one has.
-func decision() *Decision {
-	args := Raw(`{"command":"go test ./internal/...","description":"run the tests of the internal packages","timeout_ms":60000}`)
-	return &Decision{
-		Turn: 3, CallID: "call_9f2c1a", Tool: "bash", ToolVersion: "1", AgentID: "main", Original: args, OriginalHash: testHash, Final: args, FinalHash: testHash,
-		Outcome: "run", Verdict: "allow", Step: "rules", By: "allow rule", RulesHash: testHash, RulesOriginal: Raw(`{"file":"config.json","line":12,"rule":"bash(go test*)","step":"allow","verdict":"allow"}`),
-		RulesFinal: Raw(`{"file":"config.json","line":12,"rule":"bash(go test*)","step":"allow","verdict":"allow"}`), WorkDir: "/home/user/project", Roots: []string{"/home/user/project"},
-		Mode: "default", SubjectKind: "command", Subject: "go test ./internal/...", Mutates: true, MS: 1,
-		Asked: []Asked{{Kind: "extension", Name: "guard", Version: testHash, Step: "tool_call", Round: 1, Answer: "none", MS: 1}},
-	}
-}
-
-func BenchmarkAppendDecision(b *testing.B) {
-	e := sample(decision())
-	var enc Encoder
-	var buf []byte
-	b.ReportAllocs()
-	for b.Loop() {
-		l, err := enc.Append(buf[:0], &e)
-		if err != nil {
-			b.Fatal(err)
-		}
-		buf = l.Bytes
-	}
-	b.SetBytes(int64(len(buf)))
-}
-
-func BenchmarkDecodeDecision(b *testing.B) {
-	line := mustEncode(b, sample(decision()))
-	b.SetBytes(int64(len(line)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := Decode(line); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
 
 // TestMadeValuesRoundTrip draws payloads with members left out at random.
 func TestMadeValuesRoundTrip(t *testing.T) {

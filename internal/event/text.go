@@ -125,16 +125,16 @@ func appendValid(b []byte, s string) ([]byte, bool) {
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
+		if plain[c] {
+			i++
+			continue
+		}
 		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:])
 			if r == utf8.RuneError && n == 1 {
 				return b, false
 			}
 			i += n
-			continue
-		}
-		if c >= ' ' && c != '"' && c != '\\' {
-			i++
 			continue
 		}
 		b = append(b, s[start:i]...)
@@ -149,6 +149,14 @@ func appendValid(b []byte, s string) ([]byte, bool) {
 	b = append(b, s[start:]...)
 	return append(b, '"'), true
 }
+
+// plain marks the bytes that stand for themselves in a JSON string.
+var plain = func() (t [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		t[c] = c != '"' && c != '\\'
+	}
+	return t
+}()
 
 // shortEscape returns the letter that follows the backslash, or 0.
 func shortEscape(c byte) byte {
@@ -234,12 +242,13 @@ func plainName(r []byte, i int) []byte {
 		return nil
 	}
 	for j := i + 1; j < len(r); j++ {
-		switch c := r[j]; {
-		case c == '"':
-			return r[i+1 : j]
-		case c < ' ' || c == '\\' || c >= utf8.RuneSelf:
-			return nil
+		if plain[r[j]] {
+			continue
 		}
+		if r[j] == '"' {
+			return r[i+1 : j]
+		}
+		return nil
 	}
 	return nil
 }
@@ -247,6 +256,8 @@ func plainName(r []byte, i int) []byte {
 func canonicalString(r []byte, i int) int {
 	for i++; i < len(r); {
 		switch c := r[i]; {
+		case plain[c]:
+			i++
 		case c == '"':
 			return i + 1
 		case c < ' ':
@@ -263,8 +274,6 @@ func canonicalString(r []byte, i int) int {
 				return -1
 			}
 			i += n
-		default:
-			i++
 		}
 	}
 	return -1

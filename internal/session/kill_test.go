@@ -19,8 +19,8 @@ import (
 // it had acknowledged is lost and that the next writer goes on.
 func TestKill(t *testing.T) {
 	rounds := 200
-	if testing.Short() {
-		rounds = 20
+	if testing.Short() || raceDetector { // the race detector sees nothing of another process
+		rounds = 40
 	}
 	const perSession, workers = 10, 2
 	var wg sync.WaitGroup

@@ -345,8 +345,8 @@ func TestDefaultDir(t *testing.T) {
 
 // TestLargeRecord opens 50 MB with one line of 5 MB.
 func TestLargeRecord(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a large file")
+	if testing.Short() || raceDetector {
+		t.Skip("a large file, read by one goroutine")
 	}
 	st := newStore(t, Options{NoSync: true})
 	s := create(t, st)

@@ -79,6 +79,7 @@ type verifier struct {
 	rep     Report
 	signed  int64            // number of the event with the last verified signature
 	anchors map[int64]string // hash of each event that an anchor names
+	more    int              // problems beyond maxProblems
 }
 
 func newVerifier(o VerifyOptions) *verifier {
@@ -89,7 +90,14 @@ func newVerifier(o VerifyOptions) *verifier {
 	return v
 }
 
+// maxProblems bounds a report: behind one fault every line can be another.
+const maxProblems = 1000
+
 func (v *verifier) problem(it *item, what string) {
+	if v.more++; len(v.rep.Problems) >= maxProblems {
+		return
+	}
+	v.more = 0
 	p := it.problem()
 	p.What = what
 	v.rep.Problems = append(v.rep.Problems, p)
@@ -145,6 +153,9 @@ func (v *verifier) finish() *Report {
 	rep := &v.rep
 	rep.UnsignedTail = rep.Head.Seq - v.signed
 	whole := func(what string) { rep.Problems = append(rep.Problems, Problem{What: what}) }
+	if v.more > 0 {
+		whole(fmt.Sprintf("%d further problems are not listed", v.more))
+	}
 	if rep.Events == 0 {
 		whole("it holds no event")
 	}
