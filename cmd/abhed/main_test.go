@@ -10,7 +10,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// asCommand makes the test binary the command, for tests that kill it.
+const asCommand = "ABHED_TEST_AS_COMMAND"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		os.Exit(run())
+	}
 	testscript.Main(m, map[string]func(){"abhed": func() { os.Exit(run()) }})
 }
 

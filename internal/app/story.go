@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/gate"
@@ -80,6 +79,9 @@ func (s *story) extension(p *event.ExtensionChanged) {
 	case "dead":
 		s.line("extension", fmt.Sprintf("%s is dead: %s; from now on: %s", p.Name, p.Cause, p.OnFailure))
 	case "started":
+		if !s.full {
+			return
+		}
 		s.line("extension", fmt.Sprintf("%s started (pid %d)", p.Name, p.Pid))
 	}
 }
@@ -144,17 +146,40 @@ func firstLines(s string, n int) string {
 	return strings.Join(lines[:n], "\n") + fmt.Sprintf("\n… %d more lines", len(lines)-n)
 }
 
-// line prints a label and a text of any number of lines, made safe for a terminal.
+// width is how many characters a line of the story has beside its label.
+const width = 100
+
+// line prints a label and a text of any number of lines, made safe for a terminal
+// and broken at spaces.
 func (s *story) line(label, text string) {
-	for i, l := range strings.Split(gate.Visible(text), "\n") {
-		if i > 0 {
+	for _, l := range strings.Split(gate.Visible(text), "\n") {
+		for {
+			head, rest := breakAt(l, width)
+			fmt.Fprintf(s.w, "%10s  %s\n", label, head)
 			label = ""
+			if rest == "" {
+				break
+			}
+			l = "  " + rest
 		}
-		if !s.full && utf8.RuneCountInString(l) > 160 {
-			l = string([]rune(l)[:160]) + "…"
-		}
-		fmt.Fprintf(s.w, "%10s  %s\n", label, l)
 	}
+}
+
+// breakAt splits s after at most n characters, at a space if there is one in the
+// second half.
+func breakAt(s string, n int) (head, rest string) {
+	runes := []rune(s)
+	if len(runes) <= n {
+		return s, ""
+	}
+	at := n
+	for i := n; i > n/2; i-- {
+		if runes[i] == ' ' {
+			at = i
+			break
+		}
+	}
+	return string(runes[:at]), strings.TrimLeft(string(runes[at:]), " ")
 }
 
 // jsonLines prints every event as it is recorded.

@@ -1,7 +1,13 @@
 package app
 
 import (
+	"path/filepath"
+	"strings"
+
+	"github.com/abhed/abhed/internal/policy"
+	"github.com/abhed/abhed/internal/sandbox"
 	"github.com/abhed/abhed/internal/tool"
+	"github.com/abhed/abhed/internal/tool/bash"
 	"github.com/abhed/abhed/internal/tool/edit"
 	"github.com/abhed/abhed/internal/tool/glob"
 	"github.com/abhed/abhed/internal/tool/grep"
@@ -10,18 +16,83 @@ import (
 	"github.com/abhed/abhed/internal/workspace"
 )
 
+// maxHidden bounds the files that are looked at to find what must be hidden from
+// commands.
+const maxHidden = 200_000
+
 // builtinNames are the names that no extension may take.
 func builtinNames() []string { return []string{"read", "write", "edit", "glob", "grep", "bash"} }
 
 // builtins makes the built-in tools of a session, in the order of builtinNames.
 func (e *engine) builtins() ([]tool.Tool, error) {
+	shell, err := bash.New(e.plan, bash.Options{Policy: e.sandboxPolicy()})
+	if err != nil {
+		return nil, err
+	}
 	tracker := workspace.NewTracker()
 	return []tool.Tool{
 		read.New(tracker, read.Options{}), write.New(tracker), edit.New(tracker),
-		glob.New(glob.Options{Denied: e.readDenied}), grep.New(grep.Options{Denied: e.readDenied}),
+		glob.New(glob.Options{Denied: e.readDenied}), grep.New(grep.Options{Denied: e.readDenied}), shell,
 	}, nil
 }
 
 // readDenied reports whether a search must leave the path out. The rules are
 // compiled after the tools are made, and before any of them runs.
 func (e *engine) readDenied(path string) bool { return e.denied != nil && e.denied(path) }
+
+// sandboxPolicy is what commands may do.
+func (e *engine) sandboxPolicy() sandbox.Policy {
+	l := e.o.loaded
+	p := sandbox.Policy{Roots: l.roots, HomePaths: l.Sandbox.HomePaths, Network: l.Sandbox.Network, TmpDir: e.tmp}
+	guarded := protected(l, e.registrations(), e.sys)
+	for _, path := range guarded.Write {
+		if inRoots(path, l.roots) && exists(path) {
+			p.Protected = append(p.Protected, path)
+		}
+	}
+	for _, root := range l.roots {
+		// A repository may lack the folder of hooks; one that a command makes would
+		// run outside the sandbox at the person's next commit.
+		hooks := filepath.Join(root, ".git", "hooks")
+		if exists(filepath.Dir(hooks)) && !exists(hooks) {
+			p.Protected = append(p.Protected, hooks+"/")
+		}
+	}
+	for _, path := range guarded.Read {
+		if exists(path) {
+			p.Hidden = append(p.Hidden, path)
+		}
+	}
+	p.Hidden = append(p.Hidden, e.hiddenPaths()...)
+	return p
+}
+
+// hiddenPaths lists what the deny rules of read forbid, so that commands can't
+// read it either.
+func (e *engine) hiddenPaths() []string {
+	l := e.o.loaded
+	var lists policy.RuleLists
+	for _, r := range ruleTexts(l.Permissions.Deny) {
+		if strings.HasPrefix(r.Text, "read(") || strings.HasPrefix(r.Text, "*(") {
+			lists.Deny = append(lists.Deny, r)
+		}
+	}
+	set, _ := policy.Compile(lists, policy.Known{Tools: map[string]policy.SubjectKind{"read": policy.SubjectPath}})
+	if set == nil {
+		return nil // makeRules reports what is wrong, and nothing runs
+	}
+	paths, complete := set.Hidden(l.roots, e.sys.home(), maxHidden)
+	if !complete {
+		e.warnings = append(e.warnings, "the workspace has too many files to hide from commands everything that deny rules of read match; the read, glob and grep tools refuse it all the same")
+	}
+	return paths
+}
+
+func inRoots(path string, roots []string) bool {
+	for _, r := range roots {
+		if rel, err := filepath.Rel(r, path); err == nil && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return false
+}
