@@ -165,21 +165,24 @@ func (s *story) line(label, text string) {
 	}
 }
 
-// breakAt splits s after at most n characters, at a space if there is one in the
-// second half.
+// breakAt splits s at the last space within n characters, or else at the first
+// one behind them; a word is never broken.
 func breakAt(s string, n int) (head, rest string) {
 	runes := []rune(s)
 	if len(runes) <= n {
 		return s, ""
 	}
-	at := n
-	for i := n; i > n/2; i-- {
+	for i := n; i > 2; i-- {
 		if runes[i] == ' ' {
-			at = i
-			break
+			return string(runes[:i]), string(runes[i+1:])
 		}
 	}
-	return string(runes[:at]), strings.TrimLeft(string(runes[at:]), " ")
+	for i := n; i < len(runes); i++ {
+		if runes[i] == ' ' {
+			return string(runes[:i]), string(runes[i+1:])
+		}
+	}
+	return s, ""
 }
 
 // jsonLines prints every event as it is recorded.
