@@ -47,7 +47,7 @@ var destructiveRows = []destructiveRow{
 	{"branch deletion", "git branch -d, tag -d, update-ref -d, worktree remove, stash drop", []string{"git"}, gitDelete},
 	{"disk tool", "programs that make, change or erase file systems and partitions", []string{
 		"fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted", "wipefs", "blkdiscard", "mkswap", "hdparm", "nvme", "diskutil",
-		"pvcreate", "pvremove", "vgremove", "lvremove", "cryptsetup", "zpool", "zfs", "mdadm", "badblocks", "tune2fs", "debugfs", "losetup", "format", "newfs"}, diskTool},
+		"pvcreate", "pvremove", "vgremove", "lvremove", "cryptsetup", "zpool", "zfs", "mdadm", "badblocks", "tune2fs", "debugfs", "losetup", "newfs"}, diskTool},
 	{"making a file system", "mkfs and its kinds", []string{"mkfs*", "newfs_*", "mke2fs"}, always},
 	{"raw device write", "dd, cp, tee and others onto a device; dd overwrites without asking", []string{"dd", "cp", "tee", "mv", "install", "ddrescue", "cat", "pv"}, deviceWrite},
 	{"wide change of mode or owner", "chmod, chown, chgrp with -R, or on a root of trees", []string{"chmod", "chown", "chgrp", "setfacl", "chattr", "icacls"}, wideMode},

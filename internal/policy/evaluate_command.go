@@ -104,12 +104,16 @@ func (c *shellCall) judge(e *evaluation) {
 // destructive as a command of their own, and the row that says so.
 func (p *part) destructiveTail() (*destructiveRow, []word) {
 	for tail := range p.tails() {
-		if h, row := destructive(tail); h == hitYes {
+		if h, row := destructive(tail); h == hitYes && !everydayWords[tail[0].text] {
 			return row, tail
 		}
 	}
 	return nil, nil
 }
+
+// everydayWords are names of the table that as an argument most often mean
+// something else. It is never changed.
+var everydayWords = set("pass", "op", "bw", "security", "vault", "keyring", "doppler", "wipe", "scrub", "halt", "init", "trash", "del")
 
 // tails gives what an unknown program may run: its arguments from each one on,
 // and the pieces of each argument from each one on.

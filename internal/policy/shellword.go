@@ -274,51 +274,58 @@ func ansiC(s string) string {
 			out = append(out, "\a\b\x1b\x1b\f\n\r\t\v"[k])
 			continue
 		}
-		var r rune
-		var n int
-		wide := false
-		switch c := s[i]; {
-		case strings.IndexByte(`\'"?`, c) >= 0:
-			out = append(out, c)
+		if strings.IndexByte(`\'"?`, s[i]) >= 0 {
+			out = append(out, s[i])
 			continue
-		case c >= '0' && c <= '7':
-			r, n = number(s[i:], 8, 3)
-			r &= 0xff
-			i--
-		case c == 'x' && strings.HasPrefix(s[i+1:], "{"):
-			// The shell reads \x{…} too, with or without the closing brace.
-			r, n = number(s[i+2:], 16, len(s))
-			r &= 0xff
-			n++
-			if strings.HasPrefix(s[i+1+n:], "}") {
-				n++
-			}
-		case c == 'x':
-			r, n = number(s[i+1:], 16, 2)
-		case c == 'u':
-			r, n = number(s[i+1:], 16, 4)
-			wide = true
-		case c == 'U':
-			r, n = number(s[i+1:], 16, 8)
-			wide = true
-		case c == 'c' && i+1 < len(s):
-			r, n = rune(s[i+1]&0x1f), 1
 		}
-		if n == 0 {
+		r, n, wide := ansiCode(s[i:])
+		switch {
+		case n == 0:
 			out = append(out, '\\', s[i])
 			continue
-		}
-		i += n
-		if r == 0 {
+		case r == 0:
 			return string(out) // the shell's string ends here
-		}
-		if wide {
+		case wide:
 			out = utf8.AppendRune(out, r)
-		} else {
+		default:
 			out = append(out, byte(r))
 		}
+		i += n - 1
 	}
 	return string(out)
+}
+
+// ansiCode reads the numeric escape at the start of s, which begins after its
+// backslash. n is its length in bytes, zero if it is none; wide reports that r is
+// a character and not a byte.
+func ansiCode(s string) (r rune, n int, wide bool) {
+	switch c := s[0]; {
+	case c >= '0' && c <= '7':
+		r, n = number(s, 8, 3)
+		return r & 0xff, n, false
+	case c == 'x' && strings.HasPrefix(s[1:], "{"):
+		// The shell reads \x{…} too, with or without the closing brace.
+		r, n = number(s[2:], 16, len(s))
+		n += 2
+		if strings.HasPrefix(s[n:], "}") {
+			n++
+		}
+		return r & 0xff, n, false
+	case c == 'x':
+		r, n = number(s[1:], 16, 2)
+	case c == 'u':
+		r, n = number(s[1:], 16, 4)
+		wide = true
+	case c == 'U':
+		r, n = number(s[1:], 16, 8)
+		wide = true
+	case c == 'c' && len(s) > 1:
+		r, n = rune(s[1]&0x1f), 1
+	}
+	if n == 0 {
+		return 0, 0, false
+	}
+	return r, n + 1, wide
 }
 
 // number reads at most limit digits.
