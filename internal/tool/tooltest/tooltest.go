@@ -5,6 +5,7 @@
 package tooltest
 
 import (
+	"cmp"
 	"context"
 	"testing"
 
@@ -15,8 +16,10 @@ import (
 
 // Options are the surroundings of a call.
 type Options struct {
-	// WorkDir is the working directory; it is also the only root.
+	// WorkDir is the working directory.
 	WorkDir string
+	// Root is the only root; empty means WorkDir.
+	Root string
 	// Output receives live output.
 	Output func(string)
 	// Judged, if set, is called between the judging of the path and the run.
@@ -40,7 +43,7 @@ func Run(ctx context.Context, t testing.TB, it tool.Tool, o Options, args any) t
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := policy.Call{ID: "c1", Tool: name, ToolVersion: it.Spec().Version, Args: canon, WorkDir: o.WorkDir, Roots: []string{o.WorkDir}}
+	call := policy.Call{ID: "c1", Tool: name, ToolVersion: it.Spec().Version, Args: canon, WorkDir: o.WorkDir, Roots: []string{cmp.Or(o.Root, o.WorkDir)}}
 	var place *policy.Place
 	if d := it.Declare(canon); d.Kind == policy.SubjectPath {
 		forms, err := policy.Resolve(o.WorkDir, d.Subject, "")
