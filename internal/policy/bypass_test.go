@@ -88,7 +88,7 @@ func TestSpellings(t *testing.T) {
 	w := newWorld(t)
 	rs := rules(t, "deny bash(dd *)")
 	for _, c := range []string{
-		`$'\x64d' if=a`, `$'\x{64}d' if=a`, `$'\144d' if=a`, `$'\u0064d' if=a`, `$'\U00000064d' if=a`, `$'d\144' if=a`, `d""d if=a`, `d''d if=a`, `\dd if=a`, `d\d if=a`, `{dd,if=a}`, `{d,}d if=a`[:0] + `"dd" if=a`,
+		`$'\x64d' if=a`, `$'\x{64}d' if=a`, `$'\x{ffffffffffffffffff64}d' if=a`, `$'\144d' if=a`, `$'\u0064d' if=a`, `$'\U00000064d' if=a`, `$'d\144' if=a`, `d""d if=a`, `d''d if=a`, `\dd if=a`, `d\d if=a`, `{dd,if=a}`, `{d,}d if=a`[:0] + `"dd" if=a`,
 		`eval "d"d x`, `eval d\d x`, "d\\\nd if=a", `$"dd" if=a`, `/bin/dd if=a`, `//bin//dd if=a`, `./dd if=a`, `dd${X} x`[:0] + `dd "" x`, `$'dd\0junk' if=a`, `{dd,}`[:0] + `{dd,x}`, `d{d,d} x`[:0] + `{dd,{a,b}}`,
 	} {
 		check(t, rs, w.bash(ModeBypass, c), Deny, StepDenyRule)

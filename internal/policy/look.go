@@ -127,7 +127,9 @@ func (e *evaluation) lookAtText(r *pathRule, w word, at *cwds, some bool) bool {
 			continue
 		}
 		for _, d := range at.dirs {
-			if e.literalPath(r, s, d) {
+			// An option is hardly the name of a link, so it is compared as text.
+			option := w.text[0] == '-' && !strings.ContainsAny(w.text, "=/")
+			if option && e.matchesForm(r, path.Join(d, s), false, false) || !option && e.literalPath(r, s, d) {
 				return true
 			}
 			if path.IsAbs(s) {

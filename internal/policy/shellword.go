@@ -305,8 +305,10 @@ func ansiCode(s string) (r rune, n int, wide bool) {
 		return r & 0xff, n, false
 	case c == 'x' && strings.HasPrefix(s[1:], "{"):
 		// The shell reads \x{…} too, with or without the closing brace.
-		r, n = number(s[2:], 16, len(s))
-		n += 2
+		// Of many digits the last two count.
+		_, digits := number(s[2:], 16, len(s))
+		r, _ = number(s[2+max(digits-2, 0):2+digits], 16, 2)
+		n = 2 + digits
 		if strings.HasPrefix(s[n:], "}") {
 			n++
 		}
