@@ -70,11 +70,17 @@ func secretIn(name, value string, inArgs bool, previous string) string {
 		return "an authorization header"
 	}
 	for word := range strings.FieldsFuncSeq(value, func(r rune) bool { return strings.ContainsRune(" \t=:,;/?&\"'", r) }) {
-		if hasSecretPrefix(word) || isHighEntropy(word) {
+		if hasSecretPrefix(word) || isHighEntropy(word) && !isFilePath(value) {
 			return "a text that looks like a secret (" + itoa(len(word)) + " characters)"
 		}
 	}
 	return ""
+}
+
+// isFilePath reports whether s is written as a path: a folder's name may look as
+// random as it likes.
+func isFilePath(s string) bool {
+	return strings.HasPrefix(s, "/") || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "../") || strings.HasPrefix(s, "~/")
 }
 
 // isSecretName reports whether a member or option of this name holds a secret;

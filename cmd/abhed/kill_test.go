@@ -25,6 +25,10 @@ func command(t *testing.T, home, url string, args ...string) *exec.Cmd {
 	}
 	cmd := exec.Command(self, args...)
 	cmd.Env = []string{asCommand + "=1", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "ABHED_BASE_URL=" + url, "ABHED_MODEL=test"}
+	// A test that needs no endpoint gives none.
+	if url == "" {
+		cmd.Env = cmd.Env[:3]
+	}
 	return cmd
 }
 
