@@ -124,7 +124,7 @@ func replyJSON(depth int) *rapid.Generator[string] {
 	})
 }
 
-// strictness orders what an objection does to a verdict.
+// joins returns what an answer makes of a verdict.
 func joins(v policy.Verdict, a Answer) policy.Verdict {
 	return policy.Join(v, []policy.Objection{a.Objection})
 }
