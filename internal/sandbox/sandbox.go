@@ -120,7 +120,10 @@ func (p Plan) Gaps() []string {
 	if p.tier != TierProcess {
 		return []string{"Nothing is confined: commands can do whatever this user can."}
 	}
-	gaps := []string{"Files outside the home folder that this user can read stay readable unless a rule denies it."}
+	gaps := []string{
+		"Files outside the home folder that this user can read stay readable unless a rule denies it.",
+		"Services that listen on a Unix socket outside /run, /tmp and the home folder can be reached.",
+	}
 	switch {
 	case p.prlimit == "":
 		gaps = append(gaps, "Memory and the number of processes are not limited: the program prlimit is missing.")

@@ -16,6 +16,7 @@ type rules struct {
 // rule is one line of an ignore file.
 type rule struct {
 	kind     ruleKind
+	lead     string // text that comes before the pattern; see splitLead
 	pattern  string // without marks and outer slashes
 	negate   bool
 	dirOnly  bool
@@ -67,11 +68,25 @@ func parseRule(line string) (rule, bool) {
 		r.anchored, line = false, rest
 	}
 	r.kind, r.pattern = classify(line)
+	if r.kind == general && r.anchored {
+		r.lead, r.pattern = splitLead(r.pattern)
+	}
 	return r, true
 }
 
+// splitLead cuts off the text before the first special character. Git compares that
+// text first and then takes what follows for a whole pattern, so that the "**" of
+// "a**/b" begins one and crosses folders, although its documentation says that it
+// doesn't.
+func splitLead(pattern string) (lead, rest string) {
+	i := strings.IndexAny(pattern, special)
+	return pattern[:i], pattern[i:]
+}
+
+// special are the characters that make a pattern more than a text.
+const special = `*?[\`
+
 func classify(line string) (ruleKind, string) {
-	const special = `*?[\`
 	switch {
 	case !strings.ContainsAny(line, special):
 		return literal, line
@@ -137,7 +152,8 @@ func (r *rule) matches(s string) bool {
 	case prefix:
 		return strings.HasPrefix(s, r.pattern) && (!r.anchored || !strings.ContainsRune(s, '/'))
 	}
-	return wildmatch(r.pattern, s)
+	rest, ok := strings.CutPrefix(s, r.lead)
+	return ok && wildmatch(r.pattern, rest)
 }
 
 // level is the ignore rules that a folder adds to those of the folders above it.

@@ -20,8 +20,8 @@ func wildmatch(pattern, name string) bool {
 				return true
 			}
 		} else if next, end, ok := deepStar(pattern, p); ok {
-			if end { // "/**" at the end: everything below, but not the folder itself
-				return n < len(name)
+			if end { // whatever is left; "a/**" has not matched "a" itself, for its "/"
+				return true
 			}
 			deep.p, deep.n, deep.set = next, n, true
 			star.set = false
@@ -58,17 +58,23 @@ func wildmatch(pattern, name string) bool {
 	}
 }
 
-// deepStar reports whether a "**" component begins at p, where what follows it
-// begins, and whether nothing follows.
+// deepStar reports whether a component of two or more "*" begins at p, where what
+// follows it begins, and whether nothing follows.
 func deepStar(pattern string, p int) (next int, end, ok bool) {
-	if !strings.HasPrefix(pattern[p:], "**") || (p > 0 && pattern[p-1] != '/') {
+	if p > 0 && pattern[p-1] != '/' {
 		return 0, false, false
 	}
+	next = p
+	for next < len(pattern) && pattern[next] == '*' {
+		next++
+	}
 	switch {
-	case p+2 == len(pattern):
-		return p + 2, true, true
-	case pattern[p+2] == '/':
-		return p + 3, false, true
+	case next-p < 2:
+		return 0, false, false
+	case next == len(pattern):
+		return next, true, true
+	case pattern[next] == '/':
+		return next + 1, false, true
 	}
 	return 0, false, false
 }

@@ -128,6 +128,10 @@ func (w *writer) replace() error {
 	if err := w.fill(f); err != nil {
 		return err
 	}
+	// The mode last: a change of owner and a write both clear its set-id bits.
+	if err := unix.Fchmod(int(f.Fd()), info.modeBits()); err != nil {
+		return err
+	}
 	if err := w.unchanged(); err != nil {
 		return err
 	}
@@ -172,7 +176,7 @@ func sameFile(a, b Info) bool {
 	return a.Kind == b.Kind && a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.ModTime.Equal(b.ModTime)
 }
 
-// sameRights gives the new file the owner, attributes and mode of the old one.
+// sameRights gives the new file the owner and the attributes of the old one.
 func (w *writer) sameRights(old, new *os.File, info Info) bool {
 	var st unix.Stat_t
 	fd := int(new.Fd())
@@ -184,8 +188,7 @@ func (w *writer) sameRights(old, new *os.File, info Info) bool {
 			return false
 		}
 	}
-	// The mode last: a change of owner clears its set-id bits.
-	return copyAttributes(int(old.Fd()), fd) && unix.Fchmod(fd, info.modeBits()) == nil
+	return copyAttributes(int(old.Fd()), fd)
 }
 
 // temporary makes a new file beside the target.
@@ -224,6 +227,9 @@ func (w *writer) inPlace() error {
 	}
 	err = overwrite(f, w.data)
 	if err == nil {
+		if bits := infoOf(&st).modeBits(); bits&0o7000 != 0 {
+			unix.Fchmod(fd, bits) // as far as it is ours to set: the write has cleared them
+		}
 		return nil
 	}
 	if back := overwrite(f, w.old.Data); back != nil {
