@@ -75,9 +75,6 @@ func (t *provided) usable() error {
 	case len(t.spec.Description) > maxDescription:
 		return fmt.Errorf("its description has %d bytes, the limit is %d", len(t.spec.Description), maxDescription)
 	}
-	if err := checkSchema(t.spec.Schema); err != nil {
-		return fmt.Errorf("schema: %w", err)
-	}
 	_, err := tool.NewRegistry(t)
 	return err
 }

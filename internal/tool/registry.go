@@ -50,7 +50,7 @@ func NewRegistry(tools ...Tool) (*Registry, error) {
 
 func newEntry(t Tool, spec Spec) (*entry, error) {
 	var s jsonschema.Schema
-	if err := strictjson.Check(spec.Schema, strictjson.Options{}); err != nil {
+	if err := checkSchema(spec.Schema); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	if err := s.UnmarshalJSON(spec.Schema); err != nil {
