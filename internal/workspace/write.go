@@ -54,6 +54,10 @@ func Write(place policy.Place, old *Snapshot, data []byte) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, t.fail("", err)
 	}
+	// Success means that the bytes are there under this name, not that calls returned.
+	if info.Kind != Regular || info.Dev != w.written.Dev || info.Ino != w.written.Ino || info.Size != int64(len(data)) {
+		return Snapshot{}, t.fail("it was written, but something else has its name now; look at it again", errChanged)
+	}
 	return NewSnapshot(info, data), nil
 }
 
@@ -63,6 +67,8 @@ type writer struct {
 	name string
 	data []byte
 	old  *Snapshot
+	// written is the file that holds the data.
+	written Info
 }
 
 // create makes a new file and leaves alone what has taken its name.
@@ -207,7 +213,15 @@ func (w *writer) fill(f *os.File) error {
 	if _, err := f.Write(w.data); err != nil {
 		return err
 	}
-	return f.Sync()
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	w.written = infoOf(&st)
+	return nil
 }
 
 // inPlace overwrites the file that has the name.
@@ -227,6 +241,7 @@ func (w *writer) inPlace() error {
 	}
 	err = overwrite(f, w.data)
 	if err == nil {
+		w.written = infoOf(&st)
 		if bits := infoOf(&st).modeBits(); bits&0o7000 != 0 {
 			unix.Fchmod(fd, bits) // as far as it is ours to set: the write has cleared them
 		}
