@@ -124,6 +124,9 @@ func (e *evaluation) lookalike(p *part, r *rule, out *Part) string {
 		if !strings.Contains(head, "/") {
 			return fmt.Sprintf("the rule %s names a program without a path", r.ref.Text)
 		}
+		if slices.Contains(strings.Split(program, "/"), "..") && !strings.HasPrefix(head, program) {
+			return fmt.Sprintf("%q leads out of what the rule %s names", program, r.ref.Text)
+		}
 		return ""
 	}
 	if shellBuiltins[program] {

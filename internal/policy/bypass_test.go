@@ -132,12 +132,13 @@ func TestRebootSpellings(t *testing.T) {
 // TestLookalikes covers case I070.
 func TestLookalikes(t *testing.T) {
 	w := newWorld(t)
-	rs := rules(t, "allow bash(ls *)", "allow bash(find *)", "allow bash(missing *)", "allow bash(./ok.sh *)", "allow bash(* --version)")
+	rs := rules(t, "allow bash(ls *)", "allow bash(find *)", "allow bash(missing *)", "allow bash(./ok.sh *)", "allow bash(* --version)", "allow bash(./build/*)", "allow bash(../x *)")
 	runShell(t, w, rs, ModeDefault, []shellCase{
 		{"ls x", Allow, StepAllowRule}, {"/tmp/ls x", Ask, StepDefault}, {"./ls x", Ask, StepDefault}, {"/bin/ls x", Ask, StepDefault},
 		{`find . -de\lete`, Ask, StepDestructive}, {`find . -"delete"`, Ask, StepDestructive}, {`find . $'-delete'`, Ask, StepDestructive}, {`find . $X`, Ask, StepUnjudgeable},
 		{"find . -name x", Allow, StepAllowRule}, {"missing x", Ask, StepDefault}, {"./ok.sh x", Allow, StepAllowRule}, {"sub/../ok.sh x", Ask, StepDefault},
 		{"go --version", Allow, StepAllowRule}, {"./evil --version", Ask, StepDefault},
+		{"./build/a x", Allow, StepAllowRule}, {"./build/../evil x", Ask, StepDefault}, {"../x y", Allow, StepAllowRule},
 	})
 	for _, place := range []string{w.root + "/bin", "/var/tmp/bin", "relative"} {
 		in := w.bash(ModeDefault, "ls x")

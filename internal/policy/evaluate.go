@@ -176,14 +176,15 @@ func (e *evaluation) protected() bool {
 }
 
 func (e *evaluation) protectedPath() string {
-	p := &e.in.Env.Protected
+	write := lazyDirs{given: e.in.Env.Protected.Write}
+	read := lazyDirs{given: e.in.Env.Protected.Read}
 	check := func(f *PathForms, writes bool) string {
-		dirs, verb := p.Read, "reading"
+		dirs, verb := &read, "reading"
 		if writes {
-			dirs, verb = p.Write, "writing"
+			dirs, verb = &write, "writing"
 		}
 		for _, form := range [...]string{f.Absolute, f.Place.Path} {
-			if inside(form, dirs, f.Place.Fold) || len(dirs) > 0 && inside(form, e.places(dirs), f.Place.Fold) {
+			if inside(form, dirs.get(e), f.Place.Fold) {
 				return fmt.Sprintf("%q is protected from %s", f.Place.Path, verb)
 			}
 		}

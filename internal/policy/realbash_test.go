@@ -1,11 +1,15 @@
+//go:build unix
+
 package policy
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,8 +44,9 @@ func TestAgainstRealBash(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	marker := filepath.Join(dir, "ran")
-	script := "#!" + bash + "\n: >> " + marker + "\n"
+	// Each run has a marker of its own, so that a late child of one run isn't taken
+	// for the work of the next.
+	script := "#!" + bash + "\n: >> \"${MARK:-" + dir + "/ran}\"\n"
 	for _, d := range []string{"bin", "work", "home"} {
 		if err := os.WriteFile(filepath.Join(dir, d, "victim"), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
@@ -49,17 +54,34 @@ func TestAgainstRealBash(t *testing.T) {
 	}
 	rs := rules(t, "deny bash(victim*)")
 	w := world{base: dir, root: dir + "/work", home: dir + "/home", bin: "/usr/bin"}
+	runs := 0
 	run := func(command string) bool {
-		_ = os.Remove(marker)
+		runs++
+		common, own := filepath.Join(dir, "ran"), filepath.Join(dir, fmt.Sprintf("ran%d", runs))
+		if strings.Contains(command, "env -i") {
+			_ = os.Remove(common)
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, bash, "-c", command)
 		cmd.Dir = w.root
-		cmd.Env = []string{"PATH=" + dir + "/bin:" + os.Getenv("PATH"), "HOME=" + w.home, "V=victim", "D=" + dir + "/bin", "TERM=dumb"}
-		cmd.WaitDelay = 100 * time.Millisecond
+		cmd.Env = []string{"PATH=" + dir + "/bin:" + os.Getenv("PATH"), "HOME=" + w.home, "V=victim", "D=" + dir + "/bin", "TERM=dumb", "MARK=" + own}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+		cmd.WaitDelay = 200 * time.Millisecond
 		_ = cmd.Run() // whether it succeeds doesn't matter, only whether the program ran
-		_, err := os.Stat(marker)
-		return err == nil
+		seen := func() bool {
+			_, err := os.Stat(own)
+			_, err2 := os.Stat(common)
+			return err == nil || err2 == nil && strings.Contains(command, "env -i")
+		}
+		if !seen() && strings.ContainsAny(command, "&(<") {
+			time.Sleep(30 * time.Millisecond) // what runs beside the shell may end after it
+		}
+		if cmd.Process != nil {
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		}
+		return seen()
 	}
 	ran := 0
 	hold := func(t interface{ Errorf(string, ...any) }, command string) {

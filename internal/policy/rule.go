@@ -2,6 +2,8 @@ package policy
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -108,6 +110,8 @@ func (t toolMatch) matches(tool string) bool {
 // found; if one of them isn't a warning the Ruleset is nil, so that a rule that
 // is wrong is never simply missing.
 func Compile(lists RuleLists, known Known) (*Ruleset, []Problem) {
+	lists = RuleLists{Deny: slices.Clone(lists.Deny), Ask: slices.Clone(lists.Ask), Allow: slices.Clone(lists.Allow)}
+	known = Known{Tools: maps.Clone(known.Tools), MCPServers: slices.Clone(known.MCPServers)}
 	c := compiler{known: known}
 	rs := &Ruleset{
 		lists: lists, known: known,
