@@ -3,6 +3,7 @@ package harness_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -16,6 +17,10 @@ import (
 
 func TestMain(m *testing.M) {
 	ahptest.RunIfChild()
+	if len(os.Args) == 2 && os.Args[1] == pipeEchoArgument {
+		pipeEcho(os.Stdin, os.Stdout)
+		os.Exit(0)
+	}
 	goleak.VerifyTestMain(m)
 }
 

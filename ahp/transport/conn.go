@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"sync"
@@ -42,14 +41,14 @@ func newConn(child *proc.Child) *conn {
 func (c *conn) read() {
 	defer close(c.over)
 	defer c.cancel()
-	var held []byte
+	var in splitter
 	for {
 		chunk, err := c.child.Read(c.ctx)
 		if err != nil {
-			c.lost(err, held)
+			c.lost(err, len(in.held) > 0)
 			return
 		}
-		if held, err = c.lines(held, chunk); err != nil {
+		if err = c.chunk(&in, chunk); err != nil {
 			c.fail(err)
 			c.child.Kill()
 			return
@@ -57,30 +56,17 @@ func (c *conn) read() {
 	}
 }
 
-// lines delivers the lines that chunk completes; held is what came before it
-// without a line feed. It returns what is left.
-func (c *conn) lines(held, chunk []byte) ([]byte, error) {
+// chunk delivers the lines that a chunk of output completes.
+func (c *conn) chunk(in *splitter, chunk []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for {
-		part, rest, found := bytes.Cut(chunk, []byte("\n"))
-		if len(held)+len(part) > ahp.MaxMessageBytes {
-			return nil, &ahp.Failure{Class: ahp.FailMalformed, Detail: "a line of output is longer than the limit"}
-		}
-		if !found {
-			return append(held, part...), nil
-		}
-		line := part
-		if len(held) > 0 {
-			line = append(held, part...)
-			held = nil
-		}
+	return in.feed(chunk, func(line []byte) error {
 		c.deliver(line)
 		if c.strays > maxStrays {
-			return nil, &ahp.Failure{Class: ahp.FailMalformed, Detail: "the backend was ended: too many lines of output that answer nothing, the last " + excerpt(line)}
+			return &ahp.Failure{Class: ahp.FailMalformed, Detail: "the backend was ended: too many lines of output that answer nothing, the last " + excerpt(line)}
 		}
-		chunk = rest
-	}
+		return nil
+	})
 }
 
 // deliver hands a line to whoever it is for; the caller holds c.mu. A line that
@@ -106,7 +92,6 @@ func (c *conn) deliver(line []byte) {
 		c.strays++
 		c.abandoned[p.id] = struct{}{}
 	}
-	// chunk and held belong to nobody else, so the line may be handed on as it is.
 	p.done <- answer{reply: line}
 }
 
@@ -151,15 +136,15 @@ func (c *conn) abandon(p *pending) {
 }
 
 // lost ends a conn whose process closed its output, died or was told to end.
-func (c *conn) lost(err error, held []byte) {
+func (c *conn) lost(err error, midLine bool) {
 	if err == io.EOF {
 		// How it exited is known a moment after its output ended, if it exits.
 		exit := c.child.Stop()
 		what := "the backend ended"
-		if exit != (proc.Exit{}) || len(held) > 0 {
+		if exit != (proc.Exit{}) || midLine {
 			what = "the backend ended before it replied"
 		}
-		if len(held) > 0 {
+		if midLine {
 			what += ", in the middle of a line"
 		}
 		c.fail(exitFailure(c.child, what))

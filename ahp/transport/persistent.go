@@ -33,8 +33,8 @@ type persistent struct {
 	mu     sync.Mutex
 	closed bool
 	conn   *conn
-	// deaths counts processes that died since the last good reply; notBefore is
-	// when the next may be started.
+	// deaths counts the starts since the last good reply; notBefore is when the
+	// next one may be made.
 	deaths    int
 	notBefore time.Time
 }
@@ -161,10 +161,8 @@ func (t *persistent) connection(ctx context.Context) (*conn, error) {
 func (t *persistent) start() (*conn, error) {
 	// The pause is set now and cleared by the first good reply, so it counts for a
 	// process that fails to start as well as for one that dies. A process that
-	// answered may be restarted at once.
-	if t.deaths > 0 {
-		t.notBefore = time.Now().Add(t.backoff << min(t.deaths-1, maxBackoffSteps))
-	}
+	// had answered is replaced at once.
+	t.notBefore = time.Now().Add(t.backoff << min(t.deaths, maxBackoffSteps))
 	t.deaths++
 	child, err := proc.Start(t.spec)
 	if err != nil {
