@@ -167,10 +167,26 @@ func TestConfinedCommandWorks(t *testing.T) {
 	}
 }
 
+// outsideTmp makes a folder that isn't in /tmp, which the sandbox covers anyway.
+func outsideTmp(t *testing.T) string {
+	t.Helper()
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(wd, "outside-")
+	if err != nil {
+		t.Logf("the package's folder can't be written, so /tmp has to do: %v", err)
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
 // TestAttacks: each script must not do what it tries. broke says what would show
 // on the host or in the output.
 func TestAttacks(t *testing.T) {
-	outside := t.TempDir()
+	outside := outsideTmp(t)
 	secret := filepath.Join(outside, "secret")
 	if err := os.WriteFile(secret, []byte("hunter2"), 0o644); err != nil {
 		t.Fatal(err)
@@ -191,6 +207,7 @@ func TestAttacks(t *testing.T) {
 		{"write to the system", `echo x > /etc/abhed-test || echo held; echo x > /usr/bin/abhed-test || echo held`, "held\n"},
 		{"remount", `mount -o remount,rw / ; mount -o remount,rw,bind / ; mount --bind OUT /mnt; echo x > OUT/new || echo held`, "held"},
 		{"user namespace and remount", `unshare -rm sh -c 'mount -o remount,rw,bind / ; umount -l OUT; echo x > OUT/new'; touch OUT/new || echo held`, "held"},
+		{"user namespace", `unshare -U true && echo made || echo held`, "held"},
 		{"read a hidden file", `cat OUT/secret || echo held`, "held"},
 		{"read a hidden file by a link", `ln -s OUT/secret s; cat s || echo held`, "held"},
 		{"read a hidden file by a hard link", `ln OUT/secret s; cat s || echo held`, "held"},
