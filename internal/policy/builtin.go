@@ -43,6 +43,9 @@ func (a *analyzer) builtin(p *part, name string) {
 	args := p.words[1:]
 	switch name {
 	case "cd", "pushd":
+		if name == "pushd" && len(args) == 0 {
+			args = []word{{text: "-"}} // back to where nobody looked
+		}
 		a.cdCommand(args)
 	case "popd":
 		a.cwd = &cwds{dirs: a.cwd.dirs, unknown: true}
@@ -84,6 +87,14 @@ func (a *analyzer) builtin(p *part, name string) {
 		if name == "mapfile" || name == "readarray" {
 			a.callback(p, args)
 		}
+	case "fc":
+		a.fault("fc runs what the history holds")
+	case "set":
+		for _, w := range args {
+			if w.text == "histexpand" || len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.Contains(w.text, "H") {
+				a.fault("history expansion can put any command in the place of \"!\"")
+			}
+		}
 	case "git":
 		a.git(args)
 	}
@@ -105,6 +116,8 @@ func (a *analyzer) cdCommand(args []word) {
 	}
 	before := a.cwd
 	switch {
+	case a.cdUnknown:
+		a.cwd = &cwds{dirs: before.dirs, unknown: true}
 	case len(args) == 0 && a.homeKnown && a.env.Home != "":
 		a.chdir(word{text: a.env.Home})
 	case len(args) == 0 || strings.HasPrefix(args[0].text, "-") || strings.HasPrefix(args[0].text, "+"):
@@ -125,7 +138,7 @@ func (a *analyzer) chdir(target word) {
 		a.cwd = &cwds{dirs: []string{target.text}}
 		return
 	}
-	out := &cwds{unknown: a.cwd.unknown || a.env.getenv("CDPATH") != ""}
+	out := &cwds{unknown: a.cwd.unknown}
 	for _, d := range a.cwd.dirs {
 		if len(d)+len(target.text) > maxDir {
 			out.unknown = true

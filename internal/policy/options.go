@@ -22,9 +22,15 @@ type optionValue struct {
 	word word
 }
 
-// in reports whether the option is one of the names, separated by spaces.
+// in reports whether the option is one of the names, separated by spaces. A long
+// option counts in any abbreviation.
 func (v optionValue) in(names string) bool {
-	return names != "" && slices.Contains(strings.Fields(names), v.name)
+	for n := range strings.FieldsSeq(names) {
+		if n == v.name || v.long && v.name != "" && strings.HasPrefix(n, v.name) {
+			return true
+		}
+	}
+	return false
 }
 
 // options are the options of a command.

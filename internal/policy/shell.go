@@ -136,6 +136,8 @@ type analyzer struct {
 	depth int
 	bytes int
 	words int
+	// cdUnknown reports that "cd" may not go where its argument says.
+	cdUnknown bool
 	// homeKnown reports that nothing in the command sets HOME.
 	homeKnown bool
 	// defining are the functions whose bodies are being walked.
@@ -149,6 +151,7 @@ func analyze(command, workdir string, env *Env, parse func(string) ([]*syntax.St
 		env: env, parse: parse, out: &analysis{},
 		cwd:       &cwds{dirs: []string{workdir}},
 		homeKnown: !setsHome(command),
+		cdUnknown: env.getenv("CDPATH") != "" || strings.Contains(command, "CDPATH") || strings.Contains(command, "cdable_vars"),
 	}
 	a.source(command, "")
 	for _, p := range a.out.parts {

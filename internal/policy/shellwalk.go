@@ -154,6 +154,7 @@ func (a *analyzer) function(c *syntax.FuncDecl) {
 		return
 	}
 	name := unescape(c.Name.Value)
+	a.cdUnknown = a.cdUnknown || name == "cd" || name == "pushd"
 	outer := a.cwd
 	a.defining = append(a.defining, name)
 	a.cwd = &cwds{dirs: outer.dirs, unknown: true}
