@@ -101,8 +101,8 @@ func (h *hiding) add(p string) {
 	}
 }
 
-// ReadDenied returns a function that reports whether a deny rule of read matches
-// an absolute path, or whether it lies in one of the protected ones: what a search
+// ReadDenied returns a function that reports whether a deny or ask rule of read
+// matches an absolute path, or whether it lies in one of the protected ones: what a search
 // through many files must leave out. It returns nil if nothing can match. The
 // function may be called from several goroutines.
 func (r *Ruleset) ReadDenied(roots []string, home string, protected []string) func(path string) bool {
@@ -116,9 +116,11 @@ func (r *Ruleset) ReadDenied(roots []string, home string, protected []string) fu
 	e.homes.get(e)
 	dirs := e.places(protected)
 	var rules []*pathRule
-	for _, rule := range r.deny {
-		if rule.path != nil && !rule.bare && rule.tool.matches(toolRead) {
-			rules = append(rules, rule.path)
+	for _, list := range [...][]*rule{r.deny, r.ask} {
+		for _, rule := range list {
+			if rule.path != nil && !rule.bare && rule.tool.matches(toolRead) {
+				rules = append(rules, rule.path)
+			}
 		}
 	}
 	if len(rules) == 0 && len(dirs) == 0 {

@@ -89,12 +89,12 @@ func TestMatches(t *testing.T) {
 
 func TestReadDenied(t *testing.T) {
 	known := Known{Tools: map[string]SubjectKind{"read": SubjectPath}}
-	rs, problems := Compile(RuleLists{Deny: []RuleText{{Text: "read(**/.env)"}, {Text: "read(~/x/**)"}}}, known)
+	rs, problems := Compile(RuleLists{Deny: []RuleText{{Text: "read(**/.env)"}, {Text: "read(~/x/**)"}}, Ask: []RuleText{{Text: "read(asked)"}}}, known)
 	if rs == nil {
 		t.Fatal(problems)
 	}
 	denied := rs.ReadDenied([]string{"/w"}, "/h", []string{"/p/key"})
-	for p, want := range map[string]bool{"/w/a/.env": true, "/w/.env": true, "/w/env": false, "/h/x/y": true, "/h/y": false, "/p/key": true, "/p/keys": false, "/other/.env": false} {
+	for p, want := range map[string]bool{"/w/a/.env": true, "/w/.env": true, "/w/env": false, "/w/asked": true, "/h/x/y": true, "/h/y": false, "/p/key": true, "/p/keys": false, "/other/.env": false} {
 		if denied(p) != want {
 			t.Errorf("%s: %t, want %t", p, !want, want)
 		}
@@ -102,5 +102,29 @@ func TestReadDenied(t *testing.T) {
 	none, _ := Compile(RuleLists{Deny: []RuleText{{Text: "read"}}}, known)
 	if none.ReadDenied([]string{"/w"}, "/h", nil) != nil {
 		t.Error("there is a filter though nothing can match")
+	}
+}
+
+// TestToolsThatShowFallUnderRead holds that a rule which restricts reading a file
+// restricts the other tools that would show it, and that an allow rule doesn't
+// reach as far.
+func TestToolsThatShowFallUnderRead(t *testing.T) {
+	known := Known{Tools: map[string]SubjectKind{"read": SubjectPath, "grep": SubjectPath, "edit": SubjectPath, "write": SubjectPath, "glob": SubjectPath}}
+	rs, problems := Compile(RuleLists{Deny: []RuleText{{Text: "read(secret)"}}, Ask: []RuleText{{Text: "read(asked)"}}, Allow: []RuleText{{Text: "read(/etc/x)"}}}, known)
+	if rs == nil {
+		t.Fatal(problems)
+	}
+	for _, tt := range []struct {
+		tool, path string
+		want       Verdict
+	}{
+		{"grep", "secret", Deny}, {"edit", "secret", Deny}, {"grep", "asked", Ask}, {"glob", "secret", Allow}, {"write", "secret", Allow},
+		{"grep", "other", Allow}, {"read", "/etc/x", Allow}, {"grep", "/etc/x", Ask},
+	} {
+		in := Input{Call: Call{Tool: tt.tool, WorkDir: "/w", Roots: []string{"/w"}}, Env: Env{Mode: ModeAcceptEdits},
+			Declaration: Declaration{Kind: SubjectPath, Subject: tt.path, Mutates: tt.tool == "edit" || tt.tool == "write"}}
+		if got := rs.Evaluate(in); got.Verdict != tt.want {
+			t.Errorf("%s %s: %s at step %s, want %s", tt.tool, tt.path, got.Verdict, got.Step, tt.want)
+		}
 	}
 }
