@@ -17,6 +17,7 @@ type layout struct {
 	tmp    string // what TMPDIR will be
 	tmpDir string // the folder behind it, or ""
 	roots  []string
+	homes  []string
 	held   map[string]bool // mounted read-only or as its own place
 	mounts int
 }
@@ -147,6 +148,7 @@ func (l *layout) home(homes, allowed []string) error {
 	}
 	slices.Sort(dirs)
 	dirs = slices.Compact(dirs)
+	l.homes = dirs
 	for _, dir := range dirs {
 		if !l.visible(dir) { // in another home or in /tmp: an empty one will do
 			l.add("--perms", "0700", "--dir", dir)
@@ -189,6 +191,9 @@ func (l *layout) writable(roots []string) error {
 		}
 		if real == "/" || real == "/run" || within(real, "/proc") || within(real, "/dev") || within(real, "/sys") {
 			return &PolicyError{"root", root, "a folder of the system can't be made writable; start in a project folder"}
+		}
+		if slices.Contains(l.homes, real) {
+			return &PolicyError{"root", root, "it is a home folder, which the sandbox is to hide; start in a folder inside it"}
 		}
 		if l.tmpDir != "" && real != l.tmpDir && within(real, l.tmpDir) {
 			return &PolicyError{"root", root, "it lies in the temporary folder, where nothing could be protected"}

@@ -65,7 +65,7 @@ func ParseTier(name string) (Tier, error) {
 
 // Policy says what a confined command may do. All paths are absolute.
 type Policy struct {
-	// Roots are existing folders that can be written.
+	// Roots are existing folders that can be written; none is a home itself.
 	Roots []string
 	// Protected are read-only even inside a root. One that doesn't exist can't be
 	// made by the command: an empty read-only file is put there, or a folder if the

@@ -438,6 +438,7 @@ func TestPolicyErrors(t *testing.T) {
 		{"missing root", func(p *sandbox.Policy, _ *proc.Spec) { p.Roots = []string{"/no/such"} }, "no such file"},
 		{"root is a file", func(p *sandbox.Policy, _ *proc.Spec) { p.Roots = []string{file} }, "existing folder"},
 		{"root is /", func(p *sandbox.Policy, _ *proc.Spec) { p.Roots = []string{"/"} }, "folder of the system"},
+		{"root is the home", func(p *sandbox.Policy, s *proc.Spec) { s.Env = append(slices.Clone(s.Env), "HOME="+b.ws) }, "home folder"},
 		{"root is /proc", func(p *sandbox.Policy, _ *proc.Spec) { p.Roots = []string{"/proc/self"} }, "folder of the system"},
 		{"root in the temporary folder", func(p *sandbox.Policy, _ *proc.Spec) { p.TmpDir, p.Roots = tmp, []string{tmp + "/in"} }, "temporary folder"},
 		{"relative hidden", func(p *sandbox.Policy, _ *proc.Spec) { p.Hidden = []string{"x"} }, "must be absolute"},

@@ -9,6 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// modeBits pairs the bits of a mode beyond the permissions: the system's and Go's.
+var modeBits = [...]struct {
+	bit  uint32
+	mode fs.FileMode
+}{{unix.S_ISUID, fs.ModeSetuid}, {unix.S_ISGID, fs.ModeSetgid}, {unix.S_ISVTX, fs.ModeSticky}}
+
 // infoOf turns what the system says into an Info.
 func infoOf(st *unix.Stat_t) Info {
 	sec, nsec := st.Mtim.Unix()
@@ -16,9 +22,9 @@ func infoOf(st *unix.Stat_t) Info {
 		Size: st.Size, ModTime: time.Unix(sec, nsec), Mode: fs.FileMode(st.Mode & 0o777),
 		Links: uint64(st.Nlink), Dev: uint64(st.Dev), Ino: st.Ino, uid: st.Uid, gid: st.Gid,
 	}
-	for bit, mode := range map[uint32]fs.FileMode{unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky} {
-		if uint32(st.Mode)&bit != 0 {
-			i.Mode |= mode
+	for _, b := range modeBits {
+		if uint32(st.Mode)&b.bit != 0 {
+			i.Mode |= b.mode
 		}
 	}
 	switch st.Mode & unix.S_IFMT {
@@ -45,9 +51,9 @@ func infoOf(st *unix.Stat_t) Info {
 // modeBits returns the mode as chmod takes it.
 func (i Info) modeBits() uint32 {
 	m := uint32(i.Mode.Perm())
-	for bit, mode := range map[uint32]fs.FileMode{unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky} {
-		if i.Mode&mode != 0 {
-			m |= bit
+	for _, b := range modeBits {
+		if i.Mode&b.mode != 0 {
+			m |= b.bit
 		}
 	}
 	return m
