@@ -8,7 +8,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -161,6 +164,42 @@ func runAndKill(dir string, id *string, n int, after time.Duration, acked map[in
 		return count, fmt.Errorf("the writer ended by itself: %w", err)
 	}
 	return count, nil
+}
+
+// TestLockHasOneHolder takes and releases a lock from many sides; each release
+// removes the lock's file under the feet of who just opened it.
+func TestLockHasOneHolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.lock")
+	var holders, taken atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 500 {
+				l, err := acquire(path)
+				var le *LockedError
+				if errors.As(err, &le) {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				taken.Add(1)
+				if n := holders.Add(1); n != 1 {
+					t.Errorf("%d holders at once", n)
+				}
+				runtime.Gosched()
+				holders.Add(-1)
+				if err := l.release(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if taken.Load() < 100 {
+		t.Errorf("taken %d times: the test tested too little", taken.Load())
+	}
 }
 
 func TestOneWriter(t *testing.T) {

@@ -332,8 +332,6 @@ func (s *Session) write(sync bool) {
 func (s *Session) fail(err error) error {
 	if s.failed == nil {
 		s.failed = &FailedError{Path: s.path, Err: err}
-		// What isn't on disk by now may never be, so nobody is told of it.
-		s.queue = nil
 	}
 	return s.failed
 }

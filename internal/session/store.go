@@ -177,7 +177,7 @@ func (s *Store) Create(root string, o CreateOptions) (*Session, error) {
 		lock.release()
 		return nil, fmt.Errorf("the record can't be made: %w", err)
 	}
-	if err := s.syncDir(dir); err != nil {
+	if err := errors.Join(s.syncDir(dir), s.syncDir(s.sessions())); err != nil {
 		return nil, errors.Join(err, f.Close(), os.Remove(path), lock.release())
 	}
 	return newSession(s, id, path, f, lock), nil
