@@ -1,7 +1,5 @@
 package ahp
 
-import "slices"
-
 // Role is who a canonical message is from.
 type Role string
 
@@ -110,10 +108,10 @@ type Items struct {
 }
 
 // MessageItems returns Items that hold messages, present even when there are none.
-func MessageItems(m ...Message) Items { return Items{Messages: slices.Concat([]Message{}, m)} }
+func MessageItems(m ...Message) Items { return Items{Messages: append([]Message{}, m...)} }
 
 // PartItems returns Items that hold bare parts, present even when there are none.
-func PartItems(p ...Part) Items { return Items{Parts: slices.Concat([]Part{}, p)} }
+func PartItems(p ...Part) Items { return Items{Parts: append([]Part{}, p...)} }
 
 // IsZero reports whether the member is absent.
 func (i Items) IsZero() bool { return i.Messages == nil && i.Parts == nil }
