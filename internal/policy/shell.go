@@ -19,7 +19,9 @@ const (
 	// grows faster than the depth.
 	maxNesting = 100
 	// maxStrings is how deep command strings (`sh -c`, `eval`) are followed.
-	maxStrings = 8
+	maxStrings = 16
+	// maxWrappers is how deep wrappers are followed in all.
+	maxWrappers = 48
 	// maxWords is the largest number of words that brace expansion may make.
 	maxWords = 512
 	// maxDirs is how many directories a part is judged in before its directory
@@ -133,9 +135,12 @@ type analyzer struct {
 	out   *analysis
 	cwd   *cwds
 	via   string
-	depth int
-	bytes int
-	words int
+	// strings and wrappers are how deep the walk is in command strings and in
+	// wrappers.
+	strings  int
+	wrappers int
+	bytes    int
+	words    int
 	// cdUnknown reports that "cd" may not go where its argument says.
 	cdUnknown bool
 	// homeKnown reports that nothing in the command sets HOME.
@@ -174,7 +179,7 @@ func (a *analyzer) source(src, via string) {
 	switch {
 	case len(src) > maxCommand:
 		a.fault("it is longer than %d bytes", maxCommand)
-	case a.bytes > maxSource || a.depth > maxStrings:
+	case a.bytes > maxSource || a.strings > maxStrings:
 		a.fault("its command strings are nested too deeply or too long")
 	case strings.IndexByte(src, 0) >= 0:
 		a.fault("it holds a NUL byte, which the shell drops")
@@ -195,9 +200,9 @@ func (a *analyzer) source(src, via string) {
 		if via != "" {
 			a.via = via
 		}
-		a.depth++
+		a.strings++
 		a.stmts(list)
-		a.depth--
+		a.strings--
 		a.via = outer
 	}
 }

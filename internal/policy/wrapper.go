@@ -66,7 +66,7 @@ func (a *analyzer) run(p *part, words []word, assigns []assign, stdin *word) {
 		return
 	}
 	p.wrapper = true
-	if a.depth++; a.depth > maxStrings*4 {
+	if a.wrappers++; a.wrappers > maxWrappers {
 		a.fault("its wrappers are nested too deeply")
 	} else {
 		if n := len(p.words) - len(words); n > 0 && &p.words[n] == &words[0] && a.cwd == p.cwd {
@@ -74,7 +74,7 @@ func (a *analyzer) run(p *part, words []word, assigns []assign, stdin *word) {
 		}
 		a.simple(&part{words: words, assigns: assigns}, stdin)
 	}
-	a.depth--
+	a.wrappers--
 }
 
 // text follows a command string found inside the wrapper p.
