@@ -211,7 +211,9 @@ func (a *analyzer) source(src, via string) {
 // words: "((" that is no arithmetic, and a repeated "!". The command stays
 // unjudgeable; this only lets deny rules see it.
 func respell(src string) string {
-	src = strings.ReplaceAll(src, "((", "( (")
+	for strings.Contains(src, "((") {
+		src = strings.ReplaceAll(src, "((", "( (")
+	}
 	for strings.Contains(src, "! !") {
 		src = strings.ReplaceAll(src, "! !", "!")
 	}
