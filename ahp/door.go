@@ -3,7 +3,6 @@ package ahp
 import (
 	"bytes"
 	"errors"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -45,27 +44,57 @@ func open(data []byte, read func(*reader) error) error {
 // locate returns the byte offset at which the value at pointer starts in data,
 // or the offset of the nearest value around it.
 func locate(data []byte, pointer string) int64 {
-	dec := jsontext.NewDecoder(bytes.NewReader(data))
-	var best int64
-	for {
-		before := dec.InputOffset()
-		k := dec.PeekKind()
-		if _, err := dec.ReadToken(); err != nil {
-			return best
+	_, offset, _ := seek(data, pointer)
+	return offset
+}
+
+// seek reads data up to the value at pointer, in time linear in data. exact tells
+// that it is there: then dec is in front of it. offset is where it starts, else
+// where the nearest value around it does.
+func seek(data []byte, pointer string) (dec *jsontext.Decoder, offset int64, exact bool) {
+	dec = jsontext.NewDecoder(bytes.NewReader(data))
+	for segment := range jsontext.Pointer(pointer).Tokens() {
+		offset = startOfNext(data, dec)
+		if !descend(dec, segment) {
+			return dec, offset, false
 		}
-		if k == '}' || k == ']' {
-			continue
+	}
+	return dec, startOfNext(data, dec), true
+}
+
+func startOfNext(data []byte, dec *jsontext.Decoder) int64 {
+	at := dec.InputOffset()
+	return at + int64(len(data[at:])-len(bytes.TrimLeft(data[at:], " \t\r\n:,")))
+}
+
+// descend reads into the next value, up to its member or item named by segment.
+func descend(dec *jsontext.Decoder, segment string) bool {
+	kind := dec.PeekKind()
+	if kind != '{' && kind != '[' {
+		return false
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return false
+	}
+	for i := 0; ; i++ {
+		switch dec.PeekKind() {
+		case '}', ']', jsontext.KindInvalid:
+			return false
 		}
-		at := string(dec.StackPointer())
-		if at != pointer && !strings.HasPrefix(pointer, at+"/") {
-			continue
+		if kind == '[' && itoa(i) == segment {
+			return true
 		}
-		if index, length := dec.StackIndex(dec.StackDepth()); index == '{' && length%2 == 1 {
-			continue // the name of a member: its value follows
+		if kind == '{' {
+			name, err := dec.ReadToken()
+			if err != nil {
+				return false
+			}
+			if name.String() == segment {
+				return true
+			}
 		}
-		best = before + int64(len(data[before:])-len(bytes.TrimLeft(data[before:], " \t\r\n:,")))
-		if at == pointer {
-			return best
+		if dec.SkipValue() != nil {
+			return false
 		}
 	}
 }

@@ -3,7 +3,6 @@ package ahp
 import (
 	"bytes"
 	"reflect"
-	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -316,6 +315,7 @@ func (r *reader) list(rule string, f *field, v reflect.Value) error {
 		return err
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	var seen map[string]bool
 	one := field{enum: f.enum, format: f.format}
 	for n := 0; ; n++ {
 		k := r.dec.PeekKind()
@@ -327,8 +327,15 @@ func (r *reader) list(rule string, f *field, v reflect.Value) error {
 		if err := r.item(rule, f, &one, v.Index(n)); err != nil {
 			return err
 		}
-		if f.uniq && slices.Contains(stringsOf(v.Slice(0, n)), v.Index(n).String()) {
-			return r.failed(rule, "a repeated item", "each item once")
+		if f.uniq {
+			if seen == nil {
+				seen = map[string]bool{}
+			}
+			s := v.Index(n).String()
+			if seen[s] {
+				return r.failed(rule, "a repeated item", "each item once")
+			}
+			seen[s] = true
 		}
 	}
 	if _, err := r.dec.ReadToken(); err != nil {
@@ -359,12 +366,4 @@ func (r *reader) item(rule string, f, one *field, v reflect.Value) error {
 		return r.failed(p.rule, "an attachment", "a text part")
 	}
 	return nil
-}
-
-func stringsOf(v reflect.Value) []string {
-	out := make([]string, v.Len())
-	for i := range out {
-		out[i] = v.Index(i).String()
-	}
-	return out
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 )
 
-func wordsOf(list string) []string { return strings.Fields(list) }
-
 // EncodeEffects returns the response to the intercept with the given id. It
 // refuses effects that are malformed.
 func EncodeEffects(id ID, effects []Effect) ([]byte, error) {

@@ -192,21 +192,16 @@ func unsupportedVersion(pointer, v string, data []byte) *Error {
 // versionOf returns the text at pointer, or nil: a message of another revision
 // may have any shape, so its revision is looked for when it doesn't decode.
 func versionOf(data []byte, pointer string) *string {
-	dec := jsontext.NewDecoder(bytes.NewReader(data))
-	for {
-		tok, err := dec.ReadToken()
-		if err != nil {
-			return nil
-		}
-		if tok.Kind() != '"' || string(dec.StackPointer()) != pointer {
-			continue
-		}
-		if kind, n := dec.StackIndex(dec.StackDepth()); kind == '{' && n%2 == 1 {
-			continue // the name itself
-		}
-		s := tok.String()
-		return &s
+	dec, _, exact := seek(data, pointer)
+	if !exact {
+		return nil
 	}
+	tok, err := dec.ReadToken()
+	if err != nil || tok.Kind() != '"' {
+		return nil
+	}
+	s := tok.String()
+	return &s
 }
 
 // MessageID returns the id of a message, reading no further than it must: the

@@ -3,6 +3,8 @@ package ahp
 import (
 	"errors"
 	"reflect"
+	"slices"
+	"strings"
 )
 
 // envelope collects the members of a JSON-RPC message while it is read.
@@ -246,14 +248,17 @@ func (r *reader) paramsObject(need string, own func(name string) (known bool, er
 	if _, err := r.dec.ReadToken(); err != nil {
 		return err
 	}
-	version, seen := "", ""
+	missing := strings.Fields(need)
+	version := ""
 	for r.dec.PeekKind() == '"' {
 		b, err := r.name()
 		if err != nil {
 			return err
 		}
 		name := string(b)
-		seen += " " + name
+		if i := slices.Index(missing, name); i >= 0 {
+			missing = slices.Delete(missing, i, i+1)
+		}
 		if name == "protocolVersion" {
 			version, err = r.text("AHP-VER-001", &field{})
 		} else {
@@ -269,10 +274,8 @@ func (r *reader) paramsObject(need string, own func(name string) (known bool, er
 	if _, err := r.dec.ReadToken(); err != nil {
 		return err
 	}
-	for _, name := range wordsOf(need) {
-		if !hasWord(seen, name) {
-			return r.failed("AHP-VER-001", "no member "+quote(name), "that member")
-		}
+	if len(missing) > 0 {
+		return r.failed("AHP-VER-001", "no member "+quote(missing[0]), "that member")
 	}
 	if !supported(version) {
 		return r.version(version)

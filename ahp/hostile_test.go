@@ -1,0 +1,49 @@
+package ahp_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/abhed/abhed/ahp"
+)
+
+// TestHostileSizes holds that no message makes decoding take more than linear
+// time: each of these would take minutes if something were quadratic in it.
+func TestHostileSizes(t *testing.T) {
+	numbered := func(n int, item func(i string) string) string {
+		var b strings.Builder
+		for i := range n {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString(item(strconv.Itoa(i)))
+		}
+		return b.String()
+	}
+	longName := strings.Repeat("n", 1<<20)
+	reply := func(inside string) string {
+		return `{"jsonrpc":"2.0","id":"e","result":{"protocolVersion":"draft","effects":[]` + inside + `}}`
+	}
+	tests := map[string]string{
+		"many unknown members":      reply("," + numbered(200_000, func(i string) string { return `"x` + i + `":0` })),
+		"many members of no use":    `{"jsonrpc":"2.0","id":"e","result":{` + numbered(200_000, func(i string) string { return `"x` + i + `":0` }) + `}}`,
+		"a long name around much":   reply(`,"` + longName + `":[` + numbered(400_000, func(string) string { return "0" }) + `],"effects2":1}`),
+		"a fault behind much":       `{"jsonrpc":"2.0","id":"e","result":{"` + longName + `":[` + numbered(400_000, func(string) string { return `"s"` }) + `],"protocolVersion":"draft","effects":[{"type":"x"}]}}`,
+		"many effects":              `{"jsonrpc":"2.0","id":"e","result":{"protocolVersion":"draft","effects":[` + numbered(100_000, func(string) string { return `{"type":"ask"}` }) + `,{"type":"x"}]}}`,
+		"many extensions":           reply(`,"extensions":{` + numbered(100_000, func(i string) string { return `"a.b` + i + `":0` }) + `}`),
+		"many different list items": eventText(ahp.ToolBefore, leastEvents[ahp.ToolBefore]+`,"batch":{"id":"b","callIds":[`+numbered(300_000, func(i string) string { return `"` + i + `"` })+`]}`),
+	}
+	for name, text := range tests {
+		began := time.Now()
+		ahp.DecodeEffectsReply([]byte(text), ahp.StringID("e"))
+		ahp.DecodeEvent([]byte(text))
+		ahp.DecodeRegistration([]byte(text))
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("%s (%d bytes): %v", name, len(text), took)
+		} else {
+			t.Logf("%s (%d bytes): %v", name, len(text), took.Round(time.Millisecond))
+		}
+	}
+}
