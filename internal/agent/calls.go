@@ -109,8 +109,12 @@ func (l *Loop) collect(ctx context.Context, slots []slot, stop *end) *end {
 		l.messages = append(l.messages, &model.Message{Role: event.RoleTool, Parts: []model.Part{{ToolResult: res}}})
 		injected = append(injected, s.final.Injected...)
 	}
-	for _, text := range injected {
-		l.messages = append(l.messages, &model.Message{Role: event.RoleUser, Parts: []model.Part{event.TextPart(text)}})
+	if len(injected) > 0 { // one message, as a resume folds it
+		m := &model.Message{Role: event.RoleUser}
+		for _, text := range injected {
+			m.Parts = append(m.Parts, event.TextPart(text))
+		}
+		l.messages = append(l.messages, m)
 	}
 	if stop == nil && ctx.Err() != nil {
 		stop = interrupted(ctx)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/abhed/abhed/internal/event"
+	"github.com/abhed/abhed/internal/strictjson"
 )
 
 // Problem is something wrong with a log, and where.
@@ -74,7 +74,7 @@ func orNone(hash string) string {
 // what it isn't.
 func Canonical(line []byte) error {
 	line = bytes.TrimSuffix(line, []byte("\n"))
-	if event.IsCanonical(line) && len(line) <= MaxLine {
+	if strictjson.IsCanonical(line) && len(line) <= MaxLine {
 		return nil
 	}
 	c, err := canonical(line)

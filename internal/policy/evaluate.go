@@ -348,17 +348,18 @@ func (e *evaluation) matchList(list []*rule, looks []look) finding {
 	return finding{}
 }
 
-// shows reports whether a tool other than read gives back what a file holds: grep
-// does, and edit quotes the lines around a change.
-func shows(tool string) bool { return tool == "grep" || tool == toolEdit }
+// restricts reports whether deny and ask rules of another tool hold for this one
+// too: grep shows what a file holds, and so does edit, which quotes the lines
+// around a change; and an edit writes.
+func restricts(m toolMatch, tool string) bool {
+	return (tool == "grep" || tool == toolEdit) && m.matches(toolRead) || tool == toolEdit && m.matches(toolWrite)
+}
 
 // matches reports whether a rule matches the call, and what of it. With allow
 // only what truly happens counts, else any form.
 func (e *evaluation) matches(r *rule, allow bool) (what string, ok bool) {
 	if !r.tool.matches(e.in.Call.Tool) {
-		// What shows the content of a file falls under the rules that restrict
-		// reading it.
-		if allow || r.bare || r.path == nil || !shows(e.in.Call.Tool) || !r.tool.matches(toolRead) {
+		if allow || r.bare || r.path == nil || !restricts(r.tool, e.in.Call.Tool) {
 			return "", false
 		}
 	}

@@ -105,12 +105,12 @@ func TestReadDenied(t *testing.T) {
 	}
 }
 
-// TestToolsThatShowFallUnderRead holds that a rule which restricts reading a file
-// restricts the other tools that would show it, and that an allow rule doesn't
-// reach as far.
-func TestToolsThatShowFallUnderRead(t *testing.T) {
+// TestRulesReachWhatDoesTheSame holds that a rule which restricts reading or
+// writing a file restricts the other tools that would show or write it, and that
+// an allow rule doesn't reach as far.
+func TestRulesReachWhatDoesTheSame(t *testing.T) {
 	known := Known{Tools: map[string]SubjectKind{"read": SubjectPath, "grep": SubjectPath, "edit": SubjectPath, "write": SubjectPath, "glob": SubjectPath}}
-	rs, problems := Compile(RuleLists{Deny: []RuleText{{Text: "read(secret)"}}, Ask: []RuleText{{Text: "read(asked)"}}, Allow: []RuleText{{Text: "read(/etc/x)"}}}, known)
+	rs, problems := Compile(RuleLists{Deny: []RuleText{{Text: "read(secret)"}, {Text: "write(fixed)"}}, Ask: []RuleText{{Text: "read(asked)"}}, Allow: []RuleText{{Text: "read(/etc/x)"}}}, known)
 	if rs == nil {
 		t.Fatal(problems)
 	}
@@ -119,7 +119,7 @@ func TestToolsThatShowFallUnderRead(t *testing.T) {
 		want       Verdict
 	}{
 		{"grep", "secret", Deny}, {"edit", "secret", Deny}, {"grep", "asked", Ask}, {"glob", "secret", Allow}, {"write", "secret", Allow},
-		{"grep", "other", Allow}, {"read", "/etc/x", Allow}, {"grep", "/etc/x", Ask},
+		{"grep", "other", Allow}, {"read", "/etc/x", Allow}, {"grep", "/etc/x", Ask}, {"edit", "fixed", Deny}, {"read", "fixed", Allow},
 	} {
 		in := Input{Call: Call{Tool: tt.tool, WorkDir: "/w", Roots: []string{"/w"}}, Env: Env{Mode: ModeAcceptEdits},
 			Declaration: Declaration{Kind: SubjectPath, Subject: tt.path, Mutates: tt.tool == "edit" || tt.tool == "write"}}

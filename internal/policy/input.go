@@ -100,25 +100,31 @@ const (
 // Result is the verdict of the rules on one call, and how it came about. It is
 // encoded as JSON in the record and by `abhed policy explain --json`.
 type Result struct {
-	Verdict Verdict `json:"verdict"`
-	// Step is the step that decided.
-	Step Step `json:"step"`
-	// Rule is the rule that decided, or nil. When several rules together allowed a
-	// command it is the one of the first part.
-	Rule *RuleRef `json:"rule,omitempty"`
-	// Reason says to the model who decided, why, and what would be accepted.
-	Reason string `json:"reason"`
+	// Parts are the simple commands that may run, in order of appearance.
+	Parts []Part `json:"parts,omitempty"`
 	// Paths are the path of the call, or the targets of a command's redirections,
 	// as they were resolved.
 	Paths []PathForms `json:"paths,omitempty"`
-	// Parts are the simple commands that may run, in order of appearance.
-	Parts []Part `json:"parts,omitempty"`
+	// Reason says to the model who decided, why, and what would be accepted.
+	Reason string `json:"reason"`
+	// Rule is the rule that decided, or nil. When several rules together allowed a
+	// command it is the one of the first part.
+	Rule *RuleRef `json:"rule,omitempty"`
+	// Step is the step that decided.
+	Step Step `json:"step"`
 	// Trace has every step that was taken, in order; the last one decided.
-	Trace []TraceStep `json:"trace"`
+	Trace   []TraceStep `json:"trace"`
+	Verdict Verdict     `json:"verdict"`
 }
 
 // Part is one simple command of a command line.
 type Part struct {
+	// Note says why no rule covers it, or "".
+	Note string `json:"note,omitzero"`
+	// Program is where its bare name was found in PATH, when that was asked.
+	Program string `json:"program,omitzero"`
+	// Rule is the allow rule that covers it, or nil.
+	Rule *RuleRef `json:"rule,omitempty"`
 	// Text is the command after quote removal; "…" stands for what isn't known
 	// before it runs.
 	Text string `json:"text"`
@@ -126,21 +132,15 @@ type Part struct {
 	Via string `json:"via,omitzero"`
 	// Wrapper reports that what this part runs is a part of its own.
 	Wrapper bool `json:"wrapper,omitzero"`
-	// Program is where its bare name was found in PATH, when that was asked.
-	Program string `json:"program,omitzero"`
-	// Rule is the allow rule that covers it, or nil.
-	Rule *RuleRef `json:"rule,omitempty"`
-	// Note says why no rule covers it, or "".
-	Note string `json:"note,omitzero"`
 }
 
 // TraceStep is one step of an evaluation.
 type TraceStep struct {
-	Step Step `json:"step"`
 	// Matched reports that this step decided.
 	Matched bool `json:"matched,omitzero"`
 	// Note says what was found.
 	Note string `json:"note"`
+	Step Step   `json:"step"`
 }
 
 // MarshalText encodes the verdict as its name.

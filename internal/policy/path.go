@@ -18,25 +18,25 @@ const (
 // Place is where a path truly lands. A tool opens exactly this place, following
 // no link in any component, and compares the opened Anchor with Dev and Ino.
 type Place struct {
-	// Path is absolute, without "." and "..", with every link resolved. It need
-	// not exist.
-	Path string `json:"path"`
 	// Anchor is the deepest existing directory that properly contains Path ("/"
 	// contains itself).
 	Anchor string `json:"anchor"`
 	// Dev and Ino identify the directory that Anchor named when it was judged.
 	Dev uint64 `json:"dev"`
-	Ino uint64 `json:"ino"`
 	// Fold reports that the anchor's file system ignores case.
-	Fold bool `json:"fold,omitzero"`
+	Fold bool   `json:"fold,omitzero"`
+	Ino  uint64 `json:"ino"`
+	// Path is absolute, without "." and "..", with every link resolved. It need
+	// not exist.
+	Path string `json:"path"`
 }
 
 // PathForms is one path in every form that rules compare (gate.md §3).
 type PathForms struct {
-	// Given is the path as the model wrote it.
-	Given string `json:"given"`
 	// Absolute is Given made absolute and cleaned as text, links unresolved.
 	Absolute string `json:"absolute"`
+	// Given is the path as the model wrote it.
+	Given string `json:"given"`
 	// Place is where the path lands.
 	Place Place `json:"place"`
 }

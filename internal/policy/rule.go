@@ -9,13 +9,13 @@ import (
 
 // Origin says where a rule was written.
 type Origin struct {
+	Column int `json:"column,omitzero"`
 	// File is the settings file, or the name of another source ("command line").
 	File string `json:"file,omitzero"`
-	// Line and Column are from 1; zero means unknown.
-	Line   int `json:"line,omitzero"`
-	Column int `json:"column,omitzero"`
 	// Key is the setting, for example "permissions.deny[2]".
 	Key string `json:"key,omitzero"`
+	// Line and Column are from 1; zero means unknown.
+	Line int `json:"line,omitzero"`
 }
 
 // String returns "file:line:column key" as far as known.
@@ -35,8 +35,8 @@ func (o Origin) String() string {
 
 // RuleText is one rule as written: `tool` or `tool(pattern)` (gate.md §3).
 type RuleText struct {
-	Text   string `json:"text"`
 	Origin Origin `json:"origin"`
+	Text   string `json:"text"`
 }
 
 // RuleLists are the rules of all sources together; their order within a list

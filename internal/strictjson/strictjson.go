@@ -111,6 +111,14 @@ func Marshal(v any) ([]byte, error) { return json.Marshal(v, json.Deterministic(
 // Canonical returns data as canonical JSON: RFC 8785, except that number
 // literals stay as written. data must be valid JSON within the default bounds.
 func Canonical(data []byte) ([]byte, error) {
+	if len(data) <= DefaultMaxBytes && IsCanonical(data) {
+		return bytes.Clone(data), nil
+	}
+	return canonicalize(data)
+}
+
+// canonicalize is Canonical by the library alone.
+func canonicalize(data []byte) ([]byte, error) {
 	if err := bounds(data, Options{}); err != nil {
 		return nil, err
 	}
