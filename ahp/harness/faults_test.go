@@ -1,12 +1,16 @@
 package harness_test
 
 import (
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/ahptest"
 	"github.com/abhed/abhed/ahp/harness"
+	"github.com/abhed/abhed/ahp/transport"
+	"github.com/abhed/abhed/ahp/transport/httptransport"
 )
 
 // TestEveryFault runs the whole menu: every fault, both policies, every carrier
@@ -93,6 +97,42 @@ func TestNotifyFaults(t *testing.T) {
 				}
 				if !out.MayExecute() {
 					t.Errorf("an observer changed the outcome: %+v", out.Outcome)
+				}
+			})
+		}
+	}
+}
+
+// TestUnreachable covers what needs no backend: a command that can't be started
+// and a port where nobody listens.
+func TestUnreachable(t *testing.T) {
+	stdio := func(lifecycle string) transport.Transport {
+		link, err := transport.Stdio(ahp.TransportConfig{Type: ahp.TransportStdio, Command: "/nonexistent/backend", Lifecycle: lifecycle}, transport.StdioOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return link
+	}
+	s := httptest.NewServer(nil)
+	s.Close()
+	links := map[string]func() transport.Transport{
+		"launch/persistent": func() transport.Transport { return stdio(ahp.LifecyclePersistent) },
+		"launch/per_event":  func() transport.Transport { return stdio(ahp.LifecyclePerEvent) },
+		"connect/http": func() transport.Transport {
+			link, err := httptransport.New(&ahp.Backend{Transport: ahp.TransportConfig{Type: ahp.TransportHTTP, URL: s.URL}}, httptransport.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return link
+		},
+	}
+	for name, open := range links {
+		class, _, _ := strings.Cut(name, "/")
+		for policy, want := range map[ahp.FailurePolicy]ahp.Permission{ahp.FailOpen: ahp.PermissionNone, ahp.FailClosed: ahp.PermissionDeny} {
+			t.Run(name+"/"+string(policy), func(t *testing.T) {
+				out := dispatch(t, newHarness(t, harness.Options{}, intercepts(open(), policy)), "e")
+				if f := out.Trace[0].Failure; f == nil || string(f.Class) != class || out.Permission != want {
+					t.Errorf("%s, %v", out.Permission, f)
 				}
 			})
 		}

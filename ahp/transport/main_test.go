@@ -38,6 +38,7 @@ func scripted(mode string) {
 		time.Sleep(time.Hour)
 	}
 	held := ""
+	seen := map[string]bool{}
 	r := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {
 		line, err := r.ReadBytes('\n')
@@ -51,6 +52,12 @@ func scripted(mode string) {
 		case "hold": // answered before the next reply
 			held += reply(id)
 			continue
+		case "again": // the first time answered too late, the second time twice
+			if !seen[id] {
+				seen[id] = true
+				held += reply(id)
+				continue
+			}
 		case "silent", "":
 			continue
 		case "die":
