@@ -33,8 +33,9 @@ func Explain(ctx context.Context, o ExplainOptions, sys System) int {
 	}
 	t, _ := e.tools.Lookup(o.Tool)
 	call := policy.Call{ID: "explain", Tool: o.Tool, ToolVersion: t.Spec().Version, Args: args, WorkDir: l.workspace, Roots: l.roots, Agent: policy.Agent{ID: mainAgent}}
-	res := e.rules.Evaluate(call, t.Declare(args))
+	res := e.rules.Explain(call, t.Declare(args))
 	if o.JSON {
+		res.Trace = nil // the record has none either
 		b, err := strictjson.Marshal(res)
 		if err != nil {
 			return sys.fail(ExitFailure, err)

@@ -184,10 +184,10 @@ func (j *judgement) evaluate() error {
 	if err := j.recordRules(); err != nil {
 		return err
 	}
-	j.onOriginal = j.rules.Evaluate(j.original, j.origDecl)
+	j.onOriginal = j.rules.evaluate(j.original, j.origDecl)
 	j.onFinal = j.onOriginal
 	if !j.unchanged() {
-		j.onFinal = j.rules.Evaluate(j.call, j.decl)
+		j.onFinal = j.rules.evaluate(j.call, j.decl)
 	}
 	j.verdict = policy.Join(j.onFinal.Verdict, j.objections, j.onOriginal.Verdict)
 	return nil

@@ -23,9 +23,14 @@ func NewRules(set *policy.Ruleset, env policy.Env) (*Rules, error) {
 	return &Rules{set: set, env: env, doc: doc, hash: hash}, nil
 }
 
-// Evaluate judges a call by the rules alone.
-func (r *Rules) Evaluate(c policy.Call, d policy.Declaration) policy.Result {
+// evaluate judges a call by the rules alone.
+func (r *Rules) evaluate(c policy.Call, d policy.Declaration) policy.Result {
 	return r.set.Evaluate(policy.Input{Call: c, Declaration: d, Env: r.env})
+}
+
+// Explain judges a call by the rules alone, with the trace of all steps.
+func (r *Rules) Explain(c policy.Call, d policy.Declaration) policy.Result {
+	return r.set.Evaluate(policy.Input{Call: c, Declaration: d, Env: r.env, Trace: true})
 }
 
 // place returns where the path of a call lands, as it was judged. ok is false if

@@ -37,7 +37,6 @@ type finding struct {
 func (r *Ruleset) Evaluate(in Input) Result {
 	e := &evaluation{rules: r, in: &in, mode: in.Env.mode()}
 	e.paths.home = in.Env.Home
-	e.result.Trace = make([]TraceStep, 0, 9)
 	if !e.prepare() {
 		return e.result
 	}
@@ -64,13 +63,19 @@ func (e *evaluation) decide(v Verdict, s Step, f finding, reason string) bool {
 		ref := f.rule.ref
 		e.result.Rule = &ref
 	}
-	e.result.Trace = append(e.result.Trace, TraceStep{Step: s, Matched: true, Note: f.what})
+	e.trace(TraceStep{Step: s, Matched: true, Note: f.what})
 	return true
 }
 
 func (e *evaluation) pass(s Step, note string) bool {
-	e.result.Trace = append(e.result.Trace, TraceStep{Step: s, Note: note})
+	e.trace(TraceStep{Step: s, Note: note})
 	return false
+}
+
+func (e *evaluation) trace(t TraceStep) {
+	if e.in.Trace {
+		e.result.Trace = append(e.result.Trace, t)
+	}
 }
 
 // prepare resolves or parses the subject. It returns false if that already

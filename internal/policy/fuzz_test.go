@@ -58,7 +58,9 @@ func FuzzEvaluate(f *testing.F) {
 	w := world{root: "/nowhere/work", home: "/nowhere/home", bin: "/usr/bin"}
 	f.Fuzz(func(t *testing.T, command string) {
 		start := time.Now()
-		got := rs.Evaluate(w.bash(ModeDefault, command))
+		in := w.bash(ModeDefault, command)
+		in.Trace = true
+		got := rs.Evaluate(in)
 		if took := time.Since(start); took > 20*time.Second {
 			t.Fatalf("took %v", took)
 		}

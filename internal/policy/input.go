@@ -13,6 +13,9 @@ type Input struct {
 	// Declaration is what the tool says of the call.
 	Declaration Declaration
 	Env         Env
+	// Trace asks for the trace of all steps, which people read and no record needs:
+	// judging again gives the same.
+	Trace bool
 }
 
 // Env is what the judgement of a call depends on besides the call and the rules.
@@ -112,8 +115,9 @@ type Result struct {
 	Rule *RuleRef `json:"rule,omitempty"`
 	// Step is the step that decided.
 	Step Step `json:"step"`
-	// Trace has every step that was taken, in order; the last one decided.
-	Trace   []TraceStep `json:"trace"`
+	// Trace has every step that was taken, in order; the last one decided. It is
+	// there only if the Input asked for it.
+	Trace   []TraceStep `json:"trace,omitempty"`
 	Verdict Verdict     `json:"verdict"`
 }
 

@@ -211,6 +211,7 @@ func ExampleResult_Explain() {
 		Call:        Call{Tool: "bash", WorkDir: "/", Roots: []string{"/"}},
 		Declaration: Declaration{Kind: SubjectCommand, Subject: "go test && sudo rm -rf x", Mutates: true},
 		Env:         Env{Mode: ModeDefault},
+		Trace:       true,
 	})
 	fmt.Print(r.Explain())
 	// Output:

@@ -2,26 +2,13 @@ package tool
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
-type rawValue = jsontext.Value
-
-func sortedKeys(m map[string]rawValue) []string { return slices.Sorted(maps.Keys(m)) }
-
-// validate checks args, which passed the strict door, against the schema.
-func (e *entry) validate(args []byte) error {
-	var v any
-	if err := json.Unmarshal(args, &v); err != nil {
-		return err
-	}
-	if err := e.schema.Validate(v); err != nil {
+// validate checks arguments against the schema.
+func (e *entry) validate(args map[string]any) error {
+	if err := e.schema.Validate(args); err != nil {
 		return fmt.Errorf("%s. The tool takes: %s", strings.TrimSuffix(lastClause(err.Error()), "."), strings.Join(e.members, ", "))
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/abhed/abhed/internal/strictjson"
@@ -113,22 +114,22 @@ func (r *Registry) Check(name string, args []byte) ([]byte, error) {
 	if len(e.spec.ContentMembers) > 0 {
 		limit += maxContent
 	}
-	var obj map[string]rawValue
+	var obj map[string]any
 	if err := strictjson.Unmarshal(args, &obj, strictjson.Options{MaxBytes: limit}); err != nil {
 		return nil, fail("%v. Send one JSON object.", err)
 	}
 	if obj == nil {
 		return nil, fail("found null, expected an object.")
 	}
-	if rest := len(args) - e.contentBytes(obj); rest > maxArgs {
-		return nil, fail("%d bytes, the limit is %d.", rest, maxArgs)
-	}
-	for _, member := range sortedKeys(obj) {
-		if m := e.folded(member); m != "" {
-			return nil, fail("member %q differs from %q only in case; names are compared exactly.", member, m)
+	if len(args) > maxArgs {
+		if rest := len(args) - e.contentBytes(args); rest > maxArgs {
+			return nil, fail("%d bytes, the limit is %d.", rest, maxArgs)
 		}
 	}
-	if err := e.validate(args); err != nil {
+	if member, m := e.folded(obj); m != "" {
+		return nil, fail("member %q differs from %q only in case; names are compared exactly.", member, m)
+	}
+	if err := e.validate(obj); err != nil {
 		return nil, fail("%v", err)
 	}
 	canon, err := strictjson.Canonical(args)
@@ -138,7 +139,13 @@ func (r *Registry) Check(name string, args []byte) ([]byte, error) {
 	return canon, nil
 }
 
-func (e *entry) contentBytes(obj map[string]rawValue) int {
+// contentBytes returns how many bytes of args, which passed the door, are members
+// that may be large.
+func (e *entry) contentBytes(args []byte) int {
+	var obj map[string]jsontext.Value
+	if strictjson.Unmarshal(args, &obj, strictjson.Options{MaxBytes: len(args)}) != nil {
+		return 0
+	}
 	n := 0
 	for _, m := range e.spec.ContentMembers {
 		n += min(len(obj[m]), maxContent)
@@ -146,12 +153,18 @@ func (e *entry) contentBytes(obj map[string]rawValue) int {
 	return n
 }
 
-// folded returns the declared member that name differs from only in case.
-func (e *entry) folded(name string) string {
-	for _, m := range e.members {
-		if m != name && strings.EqualFold(m, name) && !slices.Contains(e.members, name) {
-			return m
+// folded returns a member whose name differs from a declared one only in case,
+// the first in order, and that one.
+func (e *entry) folded(obj map[string]any) (member, declared string) {
+	for name := range obj {
+		if slices.Contains(e.members, name) || member != "" && member < name {
+			continue
+		}
+		for _, m := range e.members {
+			if strings.EqualFold(m, name) {
+				member, declared = name, m
+			}
 		}
 	}
-	return ""
+	return member, declared
 }
