@@ -37,9 +37,7 @@ func protected(l *loaded, registrations []string, sys System) policy.Protected {
 		write(state)
 		p.Read = append(p.Read, filepath.Join(state, "key"))
 	}
-	for _, file := range l.Secrets.Files {
-		p.Read = append(p.Read, file)
-	}
+	p.Read = append(p.Read, l.Secrets.Files...)
 	return p
 }
 

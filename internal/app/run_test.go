@@ -52,10 +52,9 @@ func newWorld(t *testing.T, turns ...modeltest.Turn) *world {
 
 // result is what a run of the program left.
 type result struct {
-	code        int
-	out, err    string
-	record      string
-	interrupted bool
+	code     int
+	out, err string
+	record   string
 }
 
 // safeBuffer may be written by several goroutines.

@@ -12,8 +12,10 @@ package tool
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/abhed/abhed/internal/policy"
+	"github.com/abhed/abhed/internal/strictjson"
 )
 
 // Spec describes a tool to the model and to the gate. It doesn't change during
@@ -104,4 +106,26 @@ func (g Grant) Output(piece string) {
 	if b := g.must(); b.output != nil {
 		b.output(piece)
 	}
+}
+
+// Decode returns the arguments of a call, which have passed the registry's check,
+// as a T. Its error is a defect of the tool: T doesn't fit the schema.
+func Decode[T any](args []byte) (T, error) {
+	var v T
+	err := strictjson.Unmarshal(args, &v, strictjson.Options{MaxBytes: maxArgs + maxContent})
+	return v, err
+}
+
+// Granted returns the arguments of a granted call as a T, and the place of its
+// path. Its error is a defect of the tool, or of the gate if there is no place.
+func Granted[T any](g Grant) (T, policy.Place, error) {
+	v, err := Decode[T](g.Args())
+	if err != nil {
+		return v, policy.Place{}, err
+	}
+	place, ok := g.Place()
+	if !ok {
+		err = fmt.Errorf("a call of %s came without a place", g.Call().Tool)
+	}
+	return v, place, err
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/abhed/abhed/internal/policy"
 	"github.com/abhed/abhed/internal/proc"
 	"github.com/abhed/abhed/internal/sandbox"
-	"github.com/abhed/abhed/internal/strictjson"
 	"github.com/abhed/abhed/internal/tool"
 )
 
@@ -128,15 +127,14 @@ func (t *Tool) Spec() tool.Spec {
 
 // Declare says that the call is about its command and may change anything.
 func (t *Tool) Declare(raw []byte) policy.Declaration {
-	var a args
-	_ = strictjson.Unmarshal(raw, &a, strictjson.Options{}) // the schema has been checked
+	a, _ := tool.Decode[args](raw) // the schema has been checked
 	return policy.Declaration{Kind: policy.SubjectCommand, Subject: a.Command, Mutates: true}
 }
 
 // Run runs the granted command.
 func (t *Tool) Run(ctx context.Context, g tool.Grant) (tool.Result, error) {
-	var a args
-	if err := strictjson.Unmarshal(g.Args(), &a, strictjson.Options{}); err != nil {
+	a, err := tool.Decode[args](g.Args())
+	if err != nil {
 		return tool.Result{}, err
 	}
 	switch {

@@ -13,14 +13,8 @@ import (
 	"strings"
 
 	"github.com/abhed/abhed/internal/policy"
-	"github.com/abhed/abhed/internal/strictjson"
 	"github.com/abhed/abhed/internal/tool"
 	"github.com/abhed/abhed/internal/workspace"
-)
-
-const (
-	maxArgs  = 64 << 20 // the gate has bounded them already
-	maxEdits = 500
 )
 
 // Tool is the edit tool. Make it with New.
@@ -81,20 +75,15 @@ func (t *Tool) Spec() tool.Spec {
 
 // Declare says that the call is about its path and changes it.
 func (t *Tool) Declare(raw []byte) policy.Declaration {
-	var a args
-	_ = strictjson.Unmarshal(raw, &a, strictjson.Options{MaxBytes: maxArgs}) // the schema has been checked
+	a, _ := tool.Decode[args](raw) // the schema has been checked
 	return policy.Declaration{Kind: policy.SubjectPath, Subject: a.Path, Mutates: true}
 }
 
 // Run edits the file at the granted place.
 func (t *Tool) Run(_ context.Context, g tool.Grant) (tool.Result, error) {
-	var a args
-	if err := strictjson.Unmarshal(g.Args(), &a, strictjson.Options{MaxBytes: maxArgs}); err != nil {
+	a, place, err := tool.Granted[args](g)
+	if err != nil {
 		return tool.Result{}, err
-	}
-	place, ok := g.Place()
-	if !ok {
-		return tool.Result{}, fmt.Errorf("a call of edit came without a place")
 	}
 	changes, problem := a.changes()
 	if problem != "" {

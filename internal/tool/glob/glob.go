@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/abhed/abhed/internal/policy"
-	"github.com/abhed/abhed/internal/strictjson"
 	"github.com/abhed/abhed/internal/tool"
 	"github.com/abhed/abhed/internal/workspace"
 )
@@ -76,8 +75,7 @@ func (t *Tool) Spec() tool.Spec {
 
 // Declare says that the call is about its folder and changes nothing.
 func (t *Tool) Declare(raw []byte) policy.Declaration {
-	var a args
-	_ = strictjson.Unmarshal(raw, &a, strictjson.Options{}) // the schema has been checked
+	a, _ := tool.Decode[args](raw) // the schema has been checked
 	return policy.Declaration{Kind: policy.SubjectPath, Subject: cmp.Or(a.Path, ".")}
 }
 
@@ -88,13 +86,9 @@ type hit struct {
 
 // Run finds files below the granted place.
 func (t *Tool) Run(ctx context.Context, g tool.Grant) (tool.Result, error) {
-	var a args
-	if err := strictjson.Unmarshal(g.Args(), &a, strictjson.Options{}); err != nil {
+	a, place, err := tool.Granted[args](g)
+	if err != nil {
 		return tool.Result{}, err
-	}
-	place, ok := g.Place()
-	if !ok {
-		return tool.Result{}, fmt.Errorf("a call of glob came without a place")
 	}
 	pattern, err := workspace.ParseGlob(a.Pattern)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/abhed/abhed/internal/policy"
-	"github.com/abhed/abhed/internal/strictjson"
 	"github.com/abhed/abhed/internal/tool"
 	"github.com/abhed/abhed/internal/workspace"
 )
@@ -80,20 +79,15 @@ func (t *Tool) Spec() tool.Spec {
 
 // Declare says that the call is about its path and changes nothing.
 func (t *Tool) Declare(raw []byte) policy.Declaration {
-	var a args
-	_ = strictjson.Unmarshal(raw, &a, strictjson.Options{}) // the schema has been checked
+	a, _ := tool.Decode[args](raw) // the schema has been checked
 	return policy.Declaration{Kind: policy.SubjectPath, Subject: a.Path}
 }
 
 // Run shows the file or folder at the granted place.
 func (t *Tool) Run(ctx context.Context, g tool.Grant) (tool.Result, error) {
-	var a args
-	if err := strictjson.Unmarshal(g.Args(), &a, strictjson.Options{}); err != nil {
+	a, place, err := tool.Granted[args](g)
+	if err != nil {
 		return tool.Result{}, err
-	}
-	place, ok := g.Place()
-	if !ok {
-		return tool.Result{}, fmt.Errorf("a call of read came without a place")
 	}
 	info, err := workspace.Stat(place)
 	if err != nil {
