@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/abhed/abhed/ahp"
 )
 
@@ -198,5 +200,54 @@ func TestPermissionOrder(t *testing.T) {
 				t.Errorf("%s over %s: %v", p, q, p.Stricter(q))
 			}
 		}
+	}
+}
+
+// TestCapabilitiesValidateAgrees holds over random advertisements that Validate
+// says what the decoder of a request says.
+func TestCapabilitiesValidateAgrees(t *testing.T) {
+	count := func(rt *rapid.T, name string) *int64 {
+		if rapid.Bool().Draw(rt, name) {
+			return nil
+		}
+		n := rapid.Int64Range(-1, 2).Draw(rt, name+" value")
+		return &n
+	}
+	agreed := map[bool]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		typ := rapid.SampledFrom([]ahp.EventType{ahp.ToolBefore, ahp.ToolAfter, ahp.SessionStart, ahp.WorkspaceChangeBefore}).Draw(rt, "type")
+		c := &ahp.Capabilities{Effects: rapid.SliceOfN(rapid.SampledFrom(append(typ.Effects(), "permit", "com.example.x")), 0, 3).Draw(rt, "effects")}
+		if rapid.Bool().Draw(rt, "modify") == c.Has(ahp.EffectModify) {
+			target := rapid.SampledFrom([]ahp.Target{typ.Target(), ahp.TargetInput}).Draw(rt, "target")
+			c.Modify = map[ahp.Target]ahp.ModifyCapability{}
+			if target != "" && rapid.IntRange(0, 5).Draw(rt, "any") > 0 {
+				c.Modify[target] = ahp.ModifyCapability{Replace: rapid.Bool().Draw(rt, "replace"), Merge: rapid.Bool().Draw(rt, "merge")}
+			}
+		}
+		if c.Has(ahp.EffectFlow) {
+			c.Flow = &ahp.FlowCapability{Operations: rapid.SliceOfN(rapid.SampledFrom([]ahp.FlowOperation{ahp.FlowStop, ahp.FlowContinue}), 0, 2).Draw(rt, "operations"),
+				RemainingContinuations: count(rt, "remaining"), ContinuationCount: count(rt, "count"), MaxContinuations: count(rt, "max")}
+		}
+		if c.Has(ahp.EffectInject) {
+			c.Inject = &ahp.InjectCapability{Context: ahp.ContextInjection{Append: rapid.Bool().Draw(rt, "append"),
+				DeliverAt: rapid.SliceOfN(rapid.SampledFrom([]ahp.Delivery{ahp.DeliverNow, ahp.DeliverNextTurn, "soon"}), 0, 2).Draw(rt, "deliver")}}
+		}
+		e, err := ahp.DecodeEvent([]byte(eventText(typ, leastEvents[typ])))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		msg, err := (&ahp.Intercept{Event: e, Capabilities: *c}).Encode()
+		if err != nil {
+			rt.Fatal(err)
+		}
+		_, decodeErr := ahp.DecodeRequest(msg)
+		validateErr := c.Validate(typ)
+		if (decodeErr == nil) != (validateErr == nil) {
+			rt.Fatalf("%s\ndecoder  %v\nValidate %v", msg, decodeErr, validateErr)
+		}
+		agreed[validateErr == nil]++
+	})
+	if agreed[true] == 0 || agreed[false] == 0 {
+		t.Errorf("one-sided: %v", agreed)
 	}
 }
