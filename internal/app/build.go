@@ -38,24 +38,26 @@ type buildOptions struct {
 
 // engine is one session with everything that belongs to it.
 type engine struct {
-	o        buildOptions
-	sys      System
-	plan     sandbox.Plan
-	tmp      string
-	warnings []string
-	log      *session.Session
-	state    *session.State
-	resumed  *session.ResumeInfo
-	ext      *extension.Host
-	backends *gate.Backends
-	tools    *tool.Registry
-	rules    *gate.Rules
-	matchers []*matcher
-	denied   func(path string) bool // what searches leave out, nil if nothing
-	loop     *agent.Loop
-	system   string
-	key      *chain.Key     // of the installation
-	closers  []func() error // in the order of opening
+	o            buildOptions
+	sys          System
+	plan         sandbox.Plan
+	tmp          string
+	warnings     []string
+	log          *session.Session
+	state        *session.State
+	resumed      *session.ResumeInfo
+	ext          *extension.Host
+	backends     *gate.Backends
+	tools        *tool.Registry
+	rules        *gate.Rules
+	matchers     []*matcher
+	denied       func(path string) bool // what searches leave out, nil if nothing
+	missing      [][2]string            // root and name of protected settings that weren't there
+	warnedHidden bool
+	loop         *agent.Loop
+	system       string
+	key          *chain.Key     // of the installation
+	closers      []func() error // in the order of opening
 }
 
 // build puts an engine together. What was opened before an error is closed again.

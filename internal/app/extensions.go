@@ -31,12 +31,13 @@ type matcher struct {
 	extension string
 	rules     []config.Rule
 	set       *policy.Ruleset
+	home      string
 }
 
 // matches reports whether the extension wants to judge the call: any part of it
 // fits, or it can't be judged at all.
 func (m *matcher) matches(c policy.Call, d policy.Declaration) bool {
-	return m.set == nil || m.set.Matches(policy.Input{Call: c, Declaration: d, Env: policy.Env{Mode: policy.ModeBypass}})
+	return m.set == nil || m.set.Matches(policy.Input{Call: c, Declaration: d, Env: policy.Env{Mode: policy.ModeBypass, Home: m.home}})
 }
 
 // extensionConfigs turns the settings into what the host takes.
@@ -57,7 +58,7 @@ func (e *engine) extensionConfigs() ([]extension.Config, error) {
 		}
 		slices.Sort(c.Env)
 		if len(x.Match) > 0 {
-			m := &matcher{extension: x.Name, rules: x.Match}
+			m := &matcher{extension: x.Name, rules: x.Match, home: e.sys.home()}
 			e.matchers = append(e.matchers, m)
 			c.Match = m.matches
 		}

@@ -22,7 +22,7 @@ func protected(l *loaded, registrations []string, sys System) policy.Protected {
 	write(sys.configDir(), filepath.Dir(sys.managedFile()), "/etc/ahp")
 	write(registrations...)
 	for _, root := range l.roots {
-		for _, name := range []string{".abhed", ".ahp", ".git/hooks", ".git/config"} {
+		for _, name := range append(settingsNames(), ".git/hooks", ".git/config") {
 			write(filepath.Join(root, name))
 		}
 	}

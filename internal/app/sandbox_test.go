@@ -42,6 +42,10 @@ func TestCommandsAreConfined(t *testing.T) {
 		bash("config", "cp own.txt .git/config; cat .git/config"),
 		bash("net", "exec 3<>/dev/tcp/"+"127.0.0.1/9 || echo no network"),
 		bash("vars", "env"),
+		bash("moved", "mv sub sub2; cat sub2/.e*v"),
+		bash("copied", "mkdir -p deep/er; cat .en* > deep/er/.env; cat deep/er/.e*v"),
+		bash("made", "mkdir .abhed .ahp; cp own.txt .abhed/config.json; cp own.txt .git/commondir; ls -a . .git"),
+		bash("after", "ls -a . .git"),
 		modeltest.Turn{Text: "done"})
 	w.opts.MinTier, w.opts.Mode = "process", "bypass"
 	w.opts.Deny = []string{"read(**/.env)"}
@@ -62,6 +66,7 @@ func TestCommandsAreConfined(t *testing.T) {
 	}
 	for id, forbidden := range map[string]string{
 		"home": "PRIVATE", "env": "SECRET", "sub": "SECRET", "hook": "pre-commit\n", "config": "mine", "vars": "do-not-leak",
+		"moved": "SECRET", "copied": "SECRET", "after": ".ahp",
 	} {
 		if got := outcome(events, id); strings.Contains(strings.ReplaceAll(got, "own.txt .git", ""), forbidden) {
 			t.Errorf("%s: %q", id, got)
@@ -69,6 +74,9 @@ func TestCommandsAreConfined(t *testing.T) {
 	}
 	if got := outcome(events, "vars"); strings.Contains(got, "key-for-tests") || !strings.Contains(got, "PATH=") {
 		t.Errorf("the environment of commands: %s", got)
+	}
+	if got := outcome(events, "made"); !strings.Contains(got, "removed, because it is protected: .abhed, .ahp, .git/commondir") {
+		t.Errorf("made: %s", got)
 	}
 	if got := outcome(events, "net"); !strings.Contains(got, "no network") {
 		t.Errorf("net: %s", got)

@@ -1,9 +1,11 @@
 package app
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/policy"
 	"github.com/abhed/abhed/internal/sandbox"
 	"github.com/abhed/abhed/internal/tool"
@@ -25,7 +27,8 @@ func builtinNames() []string { return []string{"read", "write", "edit", "glob", 
 
 // builtins makes the built-in tools of a session, in the order of builtinNames.
 func (e *engine) builtins() ([]tool.Tool, error) {
-	shell, err := bash.New(e.plan, bash.Options{Policy: e.sandboxPolicy()})
+	e.lookForSettings()
+	shell, err := bash.New(e.plan, bash.Options{Policy: e.sandboxPolicy(), Hidden: e.hiddenPaths, After: e.removeSettings})
 	if err != nil {
 		return nil, err
 	}
@@ -63,12 +66,11 @@ func (e *engine) sandboxPolicy() sandbox.Policy {
 			p.Hidden = append(p.Hidden, path)
 		}
 	}
-	p.Hidden = append(p.Hidden, e.hiddenPaths()...)
 	return p
 }
 
-// hiddenPaths lists what the deny rules of read forbid, so that commands can't
-// read it either.
+// hiddenPaths lists what the deny rules of read forbid as it is now, so that a
+// command can't read it either.
 func (e *engine) hiddenPaths() []string {
 	l := e.o.loaded
 	var lists policy.RuleLists
@@ -82,10 +84,59 @@ func (e *engine) hiddenPaths() []string {
 		return nil // makeRules reports what is wrong, and nothing runs
 	}
 	paths, complete := set.Hidden(l.roots, e.sys.home(), maxHidden)
-	if !complete {
-		e.warnings = append(e.warnings, "the workspace has too many files to hide from commands everything that deny rules of read match; the read, glob and grep tools refuse it all the same")
+	if !complete && !e.warnedHidden {
+		e.warnedHidden = true
+		_, _ = e.log.Append(system(&event.Notice{Level: "warning", Text: "the workspace has too many files to hide from commands everything that deny rules of read match; the tools read, glob, grep and edit refuse it all the same"}))
 	}
 	return paths
+}
+
+// settingsNames are what in a workspace decides about agents, or makes a person's
+// own git run something.
+func settingsNames() []string {
+	return []string{".abhed", ".ahp", ".git/commondir", ".git/config.worktree"}
+}
+
+// lookForSettings notes which of settingsNames a root lacks: what isn't there
+// can't be mounted read-only, so a command could make it.
+func (e *engine) lookForSettings() {
+	for _, root := range e.o.loaded.roots {
+		for _, name := range settingsNames() {
+			if parent := filepath.Dir(filepath.Join(root, name)); isDir(parent) && !exists(filepath.Join(root, name)) {
+				e.missing = append(e.missing, [2]string{root, name})
+			}
+		}
+	}
+}
+
+// removeSettings removes what a command made in place of a missing setting, and
+// says so.
+func (e *engine) removeSettings() string {
+	var removed []string
+	for _, m := range e.missing {
+		if !exists(filepath.Join(m[0], m[1])) {
+			continue
+		}
+		root, err := os.OpenRoot(m[0]) // so that no link leads elsewhere
+		if err == nil {
+			err = root.RemoveAll(m[1])
+			root.Close()
+		}
+		if err != nil {
+			removed = append(removed, m[1]+" (could not be removed: "+err.Error()+")")
+			continue
+		}
+		removed = append(removed, m[1])
+	}
+	if len(removed) == 0 {
+		return ""
+	}
+	return "removed, because it is protected: " + strings.Join(removed, ", ")
+}
+
+func isDir(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
 }
 
 func inRoots(path string, roots []string) bool {

@@ -70,12 +70,25 @@ func (l *layout) visible(path string) bool {
 	return v
 }
 
+// kernelPaths are the parts of /proc that change the running system.
+var kernelPaths = [...]string{
+	"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi", "/proc/driver", "/proc/mtrr",
+	"/proc/pressure", "/proc/timer_stats", "/proc/latency_stats", "/proc/sched_debug", "/proc/dynamic_debug", "/proc/kmsg", "/proc/kcore", "/proc/kpagecount", "/proc/kpageflags",
+}
+
 // system shows the system read-only, with devices and processes of its own and
 // without the folder of sockets that lead to the services of the host.
 func (l *layout) system(network bool) error {
 	l.add("--ro-bind", "/", "/")
 	l.add("--dev", "/dev")
 	l.add("--proc", "/proc")
+	// Much of /proc belongs to the kernel, not to a process, and the files of root
+	// are root's to write, capabilities or none.
+	for _, path := range kernelPaths {
+		if _, err := os.Lstat(path); err == nil {
+			l.add("--ro-bind", path, path)
+		}
+	}
 	for _, dir := range []string{"/run", "/var/run"} {
 		info, err := os.Lstat(dir)
 		if err != nil || !info.IsDir() { // /var/run is usually a link to /run
@@ -236,6 +249,7 @@ func (l *layout) hide(paths []string) error {
 		if err != nil {
 			return &PolicyError{"hidden path", path, err.Error()}
 		}
+		l.pinAbove(real)
 		if info.IsDir() {
 			l.add("--perms", "0000", "--tmpfs", real, "--remount-ro", real)
 		} else {

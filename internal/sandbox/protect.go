@@ -128,6 +128,21 @@ func (l *layout) pin(path string) {
 	}
 }
 
+// pinAbove pins every folder between a root and a path in it, which holds no link.
+func (l *layout) pinAbove(path string) {
+	root, rest := l.rootOf(path)
+	if root == "" {
+		return
+	}
+	for _, name := range rest[:max(len(rest)-1, 0)] {
+		if l.isReadOnly(root) {
+			return
+		}
+		root = filepath.Join(root, name)
+		l.pin(root)
+	}
+}
+
 // occupy takes the place of something that doesn't exist, so that it can't be made.
 func (l *layout) occupy(path string, folder bool) {
 	if l.held[path] {

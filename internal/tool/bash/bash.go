@@ -30,6 +30,12 @@ type Options struct {
 	// Policy is what commands may do in the sandbox. The roots of a call are added to
 	// its roots.
 	Policy sandbox.Policy
+	// Hidden, if set, is asked before each command for paths that it may not read,
+	// beside those of Policy.
+	Hidden func() []string
+	// After, if set, is called when a command and everything it started have ended;
+	// what it returns, unless empty, is added to the result.
+	After func() string
 	// Env is the complete environment; nil means proc.Environ plus settings that keep
 	// programs from paging and asking.
 	Env []string
@@ -149,5 +155,8 @@ func (t *Tool) Run(ctx context.Context, g tool.Grant) (tool.Result, error) {
 	}
 	r := &running{tool: t, grant: g, dir: g.Call().WorkDir, limit: limit, policy: t.o.Policy}
 	r.policy.Roots = append(append([]string(nil), t.o.Policy.Roots...), g.Call().Roots...)
+	if t.o.Hidden != nil {
+		r.policy.Hidden = append(append([]string(nil), t.o.Policy.Hidden...), t.o.Hidden()...)
+	}
 	return r.run(ctx, a.Command)
 }
