@@ -1,6 +1,9 @@
 package ahp
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // Capabilities says which effects a request accepts: a backend may return these
 // and nothing else (§9).
@@ -190,6 +193,9 @@ func repeated[T comparable](list []T) int {
 func (c *Capabilities) Accepts(e Effect) error {
 	refuse := func(what string) error {
 		return &Error{Kind: KindCapability, Offset: -1, Found: what, Expected: "what the request advertised", Requirement: "AHP-CAP-001"}
+	}
+	if e == nil || reflect.ValueOf(e).IsNil() {
+		return refuse("a nil effect")
 	}
 	if !c.Has(e.EffectType()) {
 		return refuse("the effect " + quote(string(e.EffectType())))

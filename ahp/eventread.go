@@ -177,6 +177,10 @@ func (er *eventReader) finish() error {
 
 // writeEvent encodes e with the members that its type has.
 func (w *writer) event(e *Event) {
+	if e == nil {
+		w.fail("", "nil", "an event")
+		return
+	}
 	p := theEventPlan()
 	row := -1
 	for i := range eventRules {

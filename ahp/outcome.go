@@ -93,8 +93,9 @@ func (o *Outcome) Denial() *Denial {
 
 // MayExecute reports whether nothing in o stands against executing the operation:
 // no denial, no ask, no stop, no supplied result, no interruption. It is no
-// permission; a harness applies its own rules as well (AHP-DEC-003).
+// permission; a harness applies its own rules as well (AHP-DEC-003). It is false
+// for nil and for the zero Outcome, which is that of no dispatch.
 func (o *Outcome) MayExecute() bool {
-	return !o.Interrupted && o.Flow != FlowStateStop && o.Flow != FlowStateContinue && o.Candidate == nil &&
+	return o != nil && o.Event != nil && !o.Interrupted && o.Flow != FlowStateStop && o.Flow != FlowStateContinue && o.Candidate == nil &&
 		!o.Permission.Stricter(PermissionAllow)
 }

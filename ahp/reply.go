@@ -41,7 +41,7 @@ func EncodeManifest(id ID, m *Manifest) ([]byte, error) {
 	w.lit(`"result":{"protocolVersion":"` + Version + `","manifest":`)
 	w.buf = append(w.buf, b...)
 	w.lit("}}")
-	return w.done()
+	return w.message()
 }
 
 // EncodeError returns the error response to the request with the given id; the
@@ -52,7 +52,7 @@ func EncodeError(id ID, e *RPCError) ([]byte, error) {
 	w.lit(`"error":`)
 	w.any(e)
 	w.lit("}")
-	return w.done()
+	return w.message()
 }
 
 func (w *writer) reply(id ID) { w.lit(`{"jsonrpc":"2.0","id":` + id.String() + `,`) }

@@ -20,7 +20,8 @@ type Request interface {
 	// Method returns the JSON-RPC method.
 	Method() string
 	// Encode returns the whole JSON-RPC message on one line. It refuses what can't
-	// be JSON; the rules of the event and the capabilities are for Validate.
+	// be JSON, and what is beyond the bounds of a message, which is more than its
+	// event; the rules of the event and the capabilities are for Validate.
 	Encode() ([]byte, error)
 }
 
@@ -69,7 +70,7 @@ func (q *Intercept) Encode() ([]byte, error) {
 	}
 	w.extensions(q.Extensions)
 	w.lit("}}")
-	return w.done()
+	return w.message()
 }
 
 // Encode returns the notification as one line without its newline.
@@ -83,7 +84,7 @@ func (q *Observe) Encode() ([]byte, error) {
 	w.event(q.Event)
 	w.extensions(q.Extensions)
 	w.lit("}}")
-	return w.done()
+	return w.message()
 }
 
 // Encode returns the request as one line without its newline.
@@ -212,11 +213,15 @@ func MessageID(data []byte) (id ID, ok bool) {
 		return ID{}, false
 	}
 	for dec.PeekKind() == '"' {
-		name, err := dec.ReadValue()
+		raw, err := dec.ReadValue()
 		if err != nil {
 			return ID{}, false
 		}
-		isID := string(name) == `"id"`
+		name, err := unquoted(raw)
+		if err != nil {
+			return ID{}, false
+		}
+		isID := string(name) == "id"
 		v, err := dec.ReadValue()
 		if err != nil {
 			return ID{}, false

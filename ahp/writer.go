@@ -1,6 +1,7 @@
 package ahp
 
 import (
+	"bytes"
 	"reflect"
 	"slices"
 	"strconv"
@@ -27,6 +28,45 @@ func (w *writer) done() ([]byte, error) {
 		return nil, w.err
 	}
 	return w.buf, nil
+}
+
+// message returns the text of a whole message, or the first error; a text that no
+// receiver may accept is one.
+func (w *writer) message() ([]byte, error) {
+	b, err := w.done()
+	switch {
+	case err != nil:
+		return nil, err
+	case len(b) > MaxMessageBytes:
+		w.fail("", itoa(len(b))+" bytes", "a message of at most "+itoa(MaxMessageBytes))
+	case tooDeep(b):
+		w.fail("", "a deeper nesting", "a message of at most "+itoa(MaxDepth)+" levels")
+	}
+	return w.done()
+}
+
+// tooDeep reports whether valid JSON is nested deeper than MaxDepth.
+func tooDeep(b []byte) bool {
+	if bytes.Count(b, []byte("{"))+bytes.Count(b, []byte("[")) <= MaxDepth {
+		return false
+	}
+	depth, inString := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth > MaxDepth {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
 }
 
 func (w *writer) member(name string, first *bool) {

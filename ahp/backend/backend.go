@@ -16,6 +16,7 @@ package backend
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -182,9 +183,13 @@ func (s *Server) intercept(ctx context.Context, q *ahp.Intercept, msg []byte) ([
 		err := fmt.Errorf("unsupported_event: %s", q.Event.Type)
 		return encodeError(ahp.StringID(q.Event.ID), &ahp.RPCError{Code: ahp.CodeUnsupportedEvent, Message: err.Error()}), err
 	}
-	return s.answered.once(ctx, keyOf(q.Event, msg), func() ([]byte, error) {
+	reply, err := s.answered.once(ctx, sha256.Sum256(msg), func() ([]byte, error) {
 		return s.decide(ctx, q)
 	})
+	if reply == nil { // it waited for an earlier answer, in vain
+		reply = encodeError(ahp.StringID(q.Event.ID), &ahp.RPCError{Code: ahp.CodeUnavailable, Message: "backend_unavailable"})
+	}
+	return reply, err
 }
 
 func (s *Server) decide(ctx context.Context, q *ahp.Intercept) ([]byte, error) {

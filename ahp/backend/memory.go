@@ -3,9 +3,8 @@ package backend
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"sync"
-
-	"github.com/abhed/abhed/ahp"
 )
 
 // Bounds of what is remembered for repeated requests.
@@ -14,17 +13,10 @@ const (
 	maxRememberedBytes = 8 << 20
 )
 
-// key identifies a request: the event by source and id, and the content, because
-// two subscriptions of one backend may be asked about the same event with
-// different effective values (§14).
-type key struct {
-	source, id string
-	content    [sha256.Size]byte
-}
-
-func keyOf(e *ahp.Event, msg []byte) key {
-	return key{source: e.Source, id: e.ID, content: sha256.Sum256(msg)}
-}
+// key identifies a request by the hash of the whole message: source and id are not
+// enough, because two subscriptions of one backend may be asked about the same
+// event with different effective values (§14).
+type key [sha256.Size]byte
 
 // memory keeps the latest answers, so that a repeated request is answered alike
 // and isn't judged twice, not even while the first is being judged.
@@ -41,10 +33,14 @@ type entry struct {
 	err   error
 }
 
+// errUnanswered is what those who wait are told of a judgement that has ended
+// without a result.
+var errUnanswered = errors.New("the handler left its goroutine")
+
 func newMemory() *memory { return &memory{entries: map[key]*entry{}} }
 
 // once returns the remembered answer for k, or calls f. A failure isn't
-// remembered beyond those who wait for it.
+// remembered beyond those who wait for it. A nil reply is that of a wait in vain.
 func (m *memory) once(ctx context.Context, k key, f func() ([]byte, error)) ([]byte, error) {
 	m.mu.Lock()
 	if e, ok := m.entries[k]; ok {
@@ -53,21 +49,26 @@ func (m *memory) once(ctx context.Context, k key, f func() ([]byte, error)) ([]b
 		case <-e.done:
 			return e.reply, e.err
 		case <-ctx.Done():
-			return encodeError(ahp.StringID(k.id), &ahp.RPCError{Code: ahp.CodeUnavailable, Message: "backend_unavailable"}), ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
-	e := &entry{done: make(chan struct{})}
+	e := &entry{done: make(chan struct{}), err: errUnanswered}
 	m.entries[k] = e
 	m.mu.Unlock()
-
+	// However f ends, nobody waits for ever.
+	defer m.settle(k, e)
 	e.reply, e.err = f()
-	close(e.done)
+	return e.reply, e.err
+}
 
+// settle ends the wait for e, and forgets it or what is oldest.
+func (m *memory) settle(k key, e *entry) {
+	close(e.done)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e.err != nil {
 		delete(m.entries, k)
-		return e.reply, e.err
+		return
 	}
 	m.order = append(m.order, k)
 	m.bytes += len(e.reply)
@@ -77,5 +78,4 @@ func (m *memory) once(ctx context.Context, k key, f func() ([]byte, error)) ([]b
 		m.bytes -= len(m.entries[oldest].reply)
 		delete(m.entries, oldest)
 	}
-	return e.reply, e.err
 }

@@ -73,7 +73,7 @@ func isElicitation(t ahp.EventType) bool {
 // matches reports whether s is to get e in its mode. A filter drops an event only
 // where it is certain: never for a tool of unknown kind (§15).
 func (s *subscription) matches(e *ahp.Event, mode ahp.Mode) bool {
-	if s.cfg.Mode != mode || !s.cfg.Selects(e.Type) {
+	if s.cfg.Mode != mode || !s.takes[e.Type] {
 		return false
 	}
 	f := s.cfg.Filters

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/internal/run"
 )
 
 // SyntheticReason is the reason of a denial that a fail-closed policy makes: it
@@ -47,9 +48,16 @@ type Outcome struct {
 // accepted. ctx is the whole call's: when it ends the outcome is Interrupted, and
 // no observation is sent. The decision doesn't wait for observers.
 //
-// An error means that nothing was asked, or that there is a bug of the caller: an
-// invalid event, or capabilities beyond the manifest. After Close it is ErrClosed.
-// Operational failures of backends are no errors: see Outcome.Trace.
+// A caller must take three things for a refusal: an error, an Outcome with
+// Interrupted, and one with a Denial. A fail-closed policy denies at every event,
+// those included that no effect can deny: what is then to be withheld, such as a
+// result, is the caller's to know.
+//
+// An error is a bug here, in the caller or in a transport, or an event that can't
+// be sent: it is invalid, too large or too deep, or not advertised; the
+// capabilities go beyond the manifest; a transport failed in a way that its
+// contract doesn't allow. No failure policy opens those. After Close it is
+// ErrClosed. Operational failures of backends are no errors: see Outcome.Trace.
 func (h *Harness) Dispatch(ctx context.Context, e *ahp.Event, caps *ahp.Capabilities, st *ahp.State, opts DispatchOptions) (*Outcome, error) {
 	if err := h.checkDispatch(e, caps, st); err != nil {
 		return nil, err
@@ -78,7 +86,7 @@ func (h *Harness) Dispatch(ctx context.Context, e *ahp.Event, caps *ahp.Capabili
 			return nil, err
 		}
 	}
-	if ctx.Err() != nil && !c.over {
+	if ctx.Err() != nil && (!c.over || opts.ObserveOnly) {
 		c.interrupt() // cancelled with nobody left to ask
 	}
 	out := &Outcome{Outcome: c.now.Outcome, harness: h, deliveries: newDeliveries()}
@@ -132,8 +140,8 @@ func (c *chain) interrupt() {
 	c.over = true
 }
 
-// ask asks one interceptor and settles its answer. An error is a bug of the
-// caller.
+// ask asks one interceptor and settles its answer. An error is a bug, or an event
+// that can't be sent.
 func (c *chain) ask(s *subscription) error {
 	if c.ctx.Err() != nil {
 		c.interrupt()
@@ -152,23 +160,37 @@ func (c *chain) ask(s *subscription) error {
 	if err != nil {
 		return fmt.Errorf("harness: the request can't be encoded: %w", err)
 	}
-	next, answer := c.answer(ctx, s, msg, caps)
+	var (
+		next   *settled
+		answer ahp.Answer
+	)
+	err = run.Protect(func() (err error) {
+		next, answer, err = c.answer(ctx, s, msg, caps)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("harness: backend %s: %w", s.id.Backend, err)
+	}
 	answer.By, answer.Milliseconds = s.id, time.Since(began).Milliseconds()
 	c.publish(ctx, s, next, answer)
 	return nil
 }
 
 // answer exchanges one message and stages the reply; next is nil unless it can be
-// accepted.
-func (c *chain) answer(ctx context.Context, s *subscription, msg []byte, caps *ahp.Capabilities) (next *settled, a ahp.Answer) {
+// accepted. The error is a bug, to which no policy applies.
+func (c *chain) answer(ctx context.Context, s *subscription, msg []byte, caps *ahp.Capabilities) (next *settled, a ahp.Answer, bug error) {
 	a.Kind = ahp.AnswerFailure
 	reply, err := s.backend.link.Exchange(ctx, msg)
 	if err != nil {
 		a.Failure = ahp.AsFailure(err)
-		if a.Failure == nil {
-			a.Failure = &ahp.Failure{Class: ahp.FailConnect, Detail: err.Error(), Err: err}
+		switch {
+		case a.Failure != nil:
+		case ctx.Err() == nil:
+			return nil, a, fmt.Errorf("the transport failed in no known way: %w", err)
+		default:
+			a.Failure = &ahp.Failure{Class: ahp.FailDeadline, Detail: err.Error(), Err: err}
 		}
-		return nil, a
+		return nil, a, nil
 	}
 	effects, err := ahp.DecodeEffectsReply(reply, ahp.StringID(c.now.Event.ID))
 	if err == nil {
@@ -176,10 +198,10 @@ func (c *chain) answer(ctx context.Context, s *subscription, msg []byte, caps *a
 	}
 	if err != nil {
 		a.Failure = ahp.ReplyFailure(err)
-		return nil, a
+		return nil, a, nil
 	}
 	a.Kind, a.Effects = ahp.AnswerEffects, effects
-	return next, a
+	return next, a, nil
 }
 
 // publish makes next the state of the chain, unless the call was cancelled or the

@@ -27,6 +27,7 @@ import (
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/transport"
+	"github.com/abhed/abhed/internal/run"
 )
 
 // Options tunes a Harness. Manifest is required.
@@ -48,6 +49,10 @@ type Options struct {
 	// several goroutines and must return soon.
 	OnDelivery func(Delivery)
 }
+
+// maxTimeout stands for every longer timeoutMs, to which the protocol sets no
+// bound: the clock's arithmetic does.
+const maxTimeout = 10 * 365 * 24 * time.Hour
 
 // ErrClosed is what calls return after Close.
 var ErrClosed = errors.New("harness: closed")
@@ -83,6 +88,9 @@ type subscription struct {
 	cfg     *ahp.Subscription
 	backend *backend
 	timeout time.Duration
+	// takes holds the event types that it selects and the manifest offers in its
+	// mode.
+	takes map[ahp.EventType]bool
 }
 
 // New validates the registration against the manifest, as §15 asks, and opens
@@ -127,7 +135,14 @@ func openStdio(b *ahp.Backend) (transport.Transport, error) {
 }
 
 func (h *Harness) open(cfg *ahp.Backend) error {
-	link, err := h.opts.Open(cfg)
+	var link transport.Transport
+	err := run.Protect(func() (err error) {
+		link, err = h.opts.Open(cfg)
+		return err
+	})
+	if err == nil && link == nil {
+		err = errors.New("bug: Open returned neither a transport nor an error")
+	}
 	if err != nil {
 		return fmt.Errorf("harness: backend %s: %w", cfg.ID, err)
 	}
@@ -141,9 +156,14 @@ func (h *Harness) open(cfg *ahp.Backend) error {
 		}
 	}
 	for i := range cfg.Subscriptions {
-		s := &subscription{id: ahp.SubscriptionID{Backend: cfg.ID, Index: i}, cfg: &cfg.Subscriptions[i], backend: b}
+		s := &subscription{id: ahp.SubscriptionID{Backend: cfg.ID, Index: i}, cfg: &cfg.Subscriptions[i], backend: b, takes: map[ahp.EventType]bool{}}
 		if s.cfg.TimeoutMs != nil {
-			s.timeout = time.Duration(*s.cfg.TimeoutMs) * time.Millisecond
+			s.timeout = time.Duration(min(*s.cfg.TimeoutMs, maxTimeout.Milliseconds())) * time.Millisecond
+		}
+		for _, e := range h.opts.Manifest.Events {
+			if slices.Contains(e.Modes, s.cfg.Mode) && s.cfg.Selects(e.Event) {
+				s.takes[e.Event] = true
+			}
 		}
 		h.subs = append(h.subs, s)
 	}
@@ -154,9 +174,10 @@ func (h *Harness) open(cfg *ahp.Backend) error {
 func (h *Harness) Manifest() *ahp.Manifest { return h.opts.Manifest }
 
 // Subscribed reports whether any subscription takes events of type t in mode m,
-// so that a harness can skip building what nobody wants.
+// so that a harness can skip building what nobody wants. It is false for what the
+// manifest doesn't offer.
 func (h *Harness) Subscribed(t ahp.EventType, m ahp.Mode) bool {
-	return slices.ContainsFunc(h.subs, func(s *subscription) bool { return s.cfg.Mode == m && s.cfg.Selects(t) })
+	return slices.ContainsFunc(h.subs, func(s *subscription) bool { return s.cfg.Mode == m && s.takes[t] })
 }
 
 // enter counts a call, unless the harness is closed.

@@ -45,7 +45,9 @@ func edit(e *ahp.Event, m *ahp.Modify) error {
 		tool := *e.Tool
 		tool.Input = input
 		e.Tool = &tool
-		return nil
+		if len(input) < ahp.MaxMessageBytes/4 {
+			return nil // any object will do; merging is all that makes a large one
+		}
 	case ahp.TargetWorkspace:
 		if err := editWorkspace(e, m); err != nil {
 			return err

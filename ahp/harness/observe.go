@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/internal/run"
 )
 
 // maxQueued bounds the observations that wait for one backend; more are dropped,
@@ -65,7 +66,8 @@ func (d *Deliveries) Wait(ctx context.Context) error {
 // Observe sends e to every subscription that observes it, best effort and in the
 // background. It is for events that aren't intercepted, or were not this time. The
 // observations of one backend are sent in the order of the calls. An error means
-// that e is invalid or not advertised, or that the harness is closed.
+// that e is invalid or not advertised, or that the harness is closed. What is too
+// large to be sent is reported to OnDelivery.
 func (h *Harness) Observe(e *ahp.Event) (*Deliveries, error) {
 	if err := e.Validate(); err != nil {
 		return nil, fmt.Errorf("harness: invalid event: %w", err)
@@ -98,11 +100,13 @@ func (h *Harness) send(e *ahp.Event, to []*subscription, d *Deliveries) error {
 	for _, s := range to {
 		seen, _ := view(e, s.cfg)
 		msg, err := (&ahp.Observe{Event: seen}).Encode()
-		if err != nil {
-			return fmt.Errorf("harness: the notification can't be encoded: %w", err)
-		}
 		l := letter{msg: msg, queued: now, report: Delivery{By: s.id, EventID: e.ID, Type: e.Type}, group: d}
 		d.add(1)
+		if err != nil {
+			// The event is valid, so it is beyond a bound. No decision depends on that.
+			h.delivered(l, &ahp.Failure{Class: ahp.FailMalformed, Detail: err.Error(), Err: err})
+			continue
+		}
 		if err := h.post(s.backend, l); err != nil {
 			d.add(-1)
 			return err
@@ -169,7 +173,7 @@ func (h *Harness) empty(b *backend) {
 		b.mail.mu.Unlock()
 
 		ctx, cancel := context.WithDeadline(h.deliver, l.queued.Add(h.opts.ObserveTimeout))
-		err := b.link.Notify(ctx, l.msg)
+		err := run.Protect(func() error { return b.link.Notify(ctx, l.msg) })
 		cancel()
 		var failure *ahp.Failure
 		if err != nil {

@@ -15,6 +15,11 @@ func view(e *ahp.Event, s *ahp.Subscription) (out *ahp.Event, hidden bool) {
 	c := *e
 	if !s.IncludeNative {
 		c.Native = nil
+		if e.Error != nil && e.Error.Native != nil {
+			p := *e.Error
+			p.Native = nil
+			c.Error = &p
+		}
 	}
 	c.Items = ahp.Items{Messages: v.messages(e.Items.Messages), Parts: v.parts(e.Items.Parts)}
 	c.Instructions, c.Summary = v.parts(e.Instructions), v.parts(e.Summary)
@@ -116,7 +121,7 @@ func (v *viewer) part(p *ahp.Part) *ahp.Part {
 func (v *viewer) selection(p *ahp.Part) ahp.Selection {
 	category := p.Category
 	if category == "" {
-		switch main, _, _ := strings.Cut(p.MediaType, "/"); main {
+		switch main, _, _ := strings.Cut(p.MediaType, "/"); strings.ToLower(main) {
 		case "text":
 			category = "text"
 		case "image":

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"crypto/sha256"
 	"io"
 	"sync"
 
@@ -18,28 +19,53 @@ type conn struct {
 
 	mu      sync.Mutex
 	pending *pending
-	// abandoned holds the ids of requests whose replies are to be dropped.
-	abandoned map[ahp.ID]struct{}
-	strays    int
-	failure   error // why the conn ended, once it has
+	// owed holds the replies that nobody waits for any more, by id; debts is how
+	// many they are.
+	owed    map[ahp.ID]*debt
+	debts   int
+	strays  int
+	failure error // why the conn ended, once it has
 }
 
 // pending is a request that waits for its reply.
 type pending struct {
 	id   ahp.ID
+	msg  []byte
 	done chan answer // has room for one
+	// skip counts the replies to come that are to earlier requests of this id.
+	skip int
+}
+
+// debt is the replies that may still come to abandoned requests of one id.
+type debt struct {
+	replies int
+	sum     [sha256.Size]byte // of the message that was abandoned
+	mixed   bool              // several messages were
 }
 
 func newConn(child *proc.Child) *conn {
-	c := &conn{child: child, over: make(chan struct{}), abandoned: map[ahp.ID]struct{}{}}
+	c := &conn{child: child, over: make(chan struct{}), owed: map[ahp.ID]*debt{}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	go c.read()
 	return c
 }
 
+// watch ends the output when the process has exited: something that it left
+// behind may hold the pipe open. What is in the pipe stays readable.
+func (c *conn) watch() {
+	select {
+	case <-c.child.Done():
+		c.child.Stop()
+	case <-c.ctx.Done():
+	}
+}
+
 // read delivers lines until the process or the conn ends.
 func (c *conn) read() {
 	defer close(c.over)
+	var watcher sync.WaitGroup
+	watcher.Go(c.watch)
+	defer watcher.Wait()
 	defer c.cancel()
 	var in splitter
 	for {
@@ -74,39 +100,72 @@ func (c *conn) chunk(in *splitter, chunk []byte) error {
 // is handed over as it is, and decoding says what is wrong with it.
 func (c *conn) deliver(line []byte) {
 	id, ok := ahp.MessageID(line)
-	if ok {
-		if _, late := c.abandoned[id]; late && (c.pending == nil || c.pending.id != id) {
-			delete(c.abandoned, id)
-			return
-		}
-	}
 	p := c.pending
-	if p == nil {
+	mine := ok && p != nil && p.id == id
+	switch {
+	case mine && p.skip > 0:
+		p.skip--
+		c.paid(id)
+		return
+	case ok && !mine && c.owed[id] != nil:
+		c.paid(id)
+		return
+	case p == nil:
 		c.strays++
 		return
+	case mine:
+		c.strays = 0
+	default:
+		c.strays++
+		c.owe(p)
 	}
 	c.pending = nil
-	if ok && id == p.id {
-		c.strays = 0
-	} else {
-		c.strays++
-		c.abandoned[p.id] = struct{}{}
-	}
-	p.done <- answer{reply: line}
+	// What follows in the chunk is no business of the reply's owner.
+	p.done <- answer{reply: line[:len(line):len(line)]}
 }
 
-// expect registers the request that is about to be sent.
-func (c *conn) expect(id ahp.ID) *pending {
-	p := &pending{id: id, done: make(chan answer, 1)}
+// owe notes that the reply to p is to be dropped; the caller holds c.mu.
+func (c *conn) owe(p *pending) {
+	c.debts++
+	sum := sha256.Sum256(p.msg)
+	d := c.owed[p.id]
+	if d == nil {
+		c.owed[p.id] = &debt{replies: 1, sum: sum}
+		return
+	}
+	d.replies++
+	d.mixed = d.mixed || d.sum != sum
+}
+
+// paid notes that a reply was dropped; the caller holds c.mu.
+func (c *conn) paid(id ahp.ID) {
+	d := c.owed[id]
+	if d == nil {
+		return
+	}
+	c.debts--
+	if d.replies--; d.replies == 0 {
+		delete(c.owed, id)
+	}
+}
+
+// expect registers the request that is about to be sent. msg must not change while
+// the request is pending.
+func (c *conn) expect(id ahp.ID, msg []byte) *pending {
+	p := &pending{id: id, msg: msg, done: make(chan answer, 1)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failure != nil {
 		p.done <- answer{err: c.failure}
 		return p
 	}
-	// A retry has the id of the request that it repeats: an answer to either is
-	// an answer to both (§14).
-	delete(c.abandoned, id)
+	// A retry is the same message, and an answer to either is an answer to both
+	// (§14). But two subscriptions of a backend are asked about one event with the
+	// same id and other content: an answer to one is none to the other. They are
+	// told apart by their order.
+	if d := c.owed[id]; d != nil && (d.mixed || d.sum != sha256.Sum256(msg)) {
+		p.skip = d.replies
+	}
 	c.pending = p
 	return p
 }
@@ -126,8 +185,8 @@ func (c *conn) abandon(p *pending) {
 	hung := false
 	if c.pending == p {
 		c.pending = nil
-		c.abandoned[p.id] = struct{}{}
-		hung = len(c.abandoned) > maxAbandoned
+		c.owe(p)
+		hung = c.debts > maxAbandoned
 	}
 	c.mu.Unlock()
 	if hung {

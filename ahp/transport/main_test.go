@@ -39,6 +39,7 @@ func scripted(mode string) {
 	}
 	held := ""
 	seen := map[string]bool{}
+	n := 0
 	r := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {
 		line, err := r.ReadBytes('\n')
@@ -59,6 +60,22 @@ func scripted(mode string) {
 				continue
 			}
 		case "silent", "":
+			continue
+		case "count": // numbered; the first comes with the second
+			n++
+			held += fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"n":%d}`, id, n) + "\n"
+			if n > 1 {
+				os.Stdout.WriteString(held)
+				held = ""
+			}
+			continue
+		case "once": // the answer to the first comes with what is asked after the second
+			if !seen[id] {
+				seen[id] = true
+				continue
+			}
+			os.Stdout.WriteString(reply(id))
+			held = reply(id)
 			continue
 		case "die":
 			os.Exit(3)

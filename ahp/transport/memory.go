@@ -3,14 +3,17 @@ package transport
 import (
 	"bytes"
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/internal/run"
 )
 
 // Handler answers messages inside the program. For a request it returns the
 // reply; what it returns for a notification is ignored. It must return soon after
-// ctx ends. Its error is what the caller of the transport gets.
+// ctx ends. An error, or a panic, means that it can't answer: the caller of the
+// transport gets it as an *ahp.Failure, of class connect if it is none itself.
 type Handler func(ctx context.Context, msg []byte) (reply []byte, err error)
 
 // InProcess returns a transport to h. Each message is handled in a goroutine of
@@ -54,8 +57,12 @@ func (m *memory) Exchange(ctx context.Context, msg []byte) ([]byte, error) {
 	go func() {
 		defer m.calls.Done()
 		defer stop()
-		reply, err := m.handler(callCtx, own)
-		done <- answer{reply: reply, err: err}
+		a := answer{err: errors.New("the handler left its goroutine")}
+		defer func() { done <- a }()
+		a.err = run.Protect(func() (err error) {
+			a.reply, err = m.handler(callCtx, own)
+			return err
+		})
 	}()
 	select {
 	case a := <-done:
@@ -68,6 +75,9 @@ func (m *memory) Exchange(ctx context.Context, msg []byte) ([]byte, error) {
 			}
 			if ctx.Err() != nil && ahp.AsFailure(a.err) == nil {
 				return nil, ended(ctx, "waiting for a reply")
+			}
+			if ahp.AsFailure(a.err) == nil {
+				a.err = &ahp.Failure{Class: ahp.FailConnect, Detail: a.err.Error(), Err: a.err}
 			}
 			return nil, a.err
 		}

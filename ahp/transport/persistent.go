@@ -29,6 +29,7 @@ type persistent struct {
 	spec    proc.Spec
 	backoff time.Duration
 	turn    chan struct{} // holds one token: whoever has it may have a request out
+	ending  chan struct{} // closed by Close
 
 	mu     sync.Mutex
 	closed bool
@@ -40,7 +41,7 @@ type persistent struct {
 }
 
 func newPersistent(spec proc.Spec, backoff time.Duration) *persistent {
-	t := &persistent{spec: spec, backoff: backoff, turn: make(chan struct{}, 1)}
+	t := &persistent{spec: spec, backoff: backoff, turn: make(chan struct{}, 1), ending: make(chan struct{})}
 	t.turn <- struct{}{}
 	return t
 }
@@ -55,6 +56,8 @@ func (t *persistent) Exchange(ctx context.Context, msg []byte) ([]byte, error) {
 	}
 	select {
 	case <-t.turn:
+	case <-t.ending:
+		return nil, closedFailure()
 	case <-ctx.Done():
 		return nil, ended(ctx, "waiting for an earlier request to the backend")
 	}
@@ -73,7 +76,7 @@ func (t *persistent) attempt(ctx context.Context, id ahp.ID, msg []byte) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	p := c.expect(id)
+	p := c.expect(id, msg)
 	if err := t.write(ctx, c, msg); err != nil {
 		c.forget(p)
 		return nil, err
@@ -150,6 +153,8 @@ func (t *persistent) connection(ctx context.Context) (*conn, error) {
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
+		case <-t.ending:
+			timer.Stop()
 		case <-ctx.Done():
 			timer.Stop()
 			return nil, ended(ctx, "waiting to start the backend again")
@@ -175,6 +180,9 @@ func (t *persistent) start() (*conn, error) {
 // Close closes the input of the process, waits for it for the grace, and kills it.
 func (t *persistent) Close() error {
 	t.mu.Lock()
+	if !t.closed {
+		close(t.ending)
+	}
 	t.closed = true
 	c := t.conn
 	t.mu.Unlock()

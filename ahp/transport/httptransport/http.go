@@ -20,6 +20,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -67,6 +68,8 @@ func New(b *ahp.Backend, opts Options) (*Transport, error) {
 	switch {
 	case b.Transport.Type != ahp.TransportHTTP || b.Transport.URL == "":
 		return nil, fmt.Errorf("backend %s: not an http configuration with a URL", b.ID)
+	case hasUserinfo(b.Transport.URL):
+		return nil, fmt.Errorf("backend %s: the URL holds a user's name; leave it out, and name a token under authentication", b.ID)
 	case !secure && !ahp.IsLoopbackURL(b.Transport.URL):
 		return nil, fmt.Errorf("backend %s: plain http is allowed to this machine only; use https", b.ID)
 	case b.Authentication != nil && b.Authentication.Type != "bearer":
@@ -88,6 +91,13 @@ func New(b *ahp.Backend, opts Options) (*Transport, error) {
 	t.client.Jar = nil
 	t.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return t, nil
+}
+
+// hasUserinfo reports whether there is user information in a URL: the client would
+// send it as Basic authentication, which isn't portable (AHP-AUTH-001).
+func hasUserinfo(s string) bool {
+	u, err := url.Parse(s)
+	return err != nil || u.User != nil
 }
 
 // newPool returns a pool that, for plain http, connects to this machine only,
@@ -161,7 +171,7 @@ func (t *Transport) Exchange(ctx context.Context, msg []byte) ([]byte, error) {
 		if resp.StatusCode != http.StatusOK {
 			return statusFailure(resp, "200")
 		}
-		if err := checkMediaType(resp.Header.Get("Content-Type")); err != nil {
+		if err := checkMediaType(resp.Header.Values("Content-Type")); err != nil {
 			return err
 		}
 		if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
@@ -181,7 +191,9 @@ func (t *Transport) Notify(ctx context.Context, msg []byte) error {
 			return statusFailure(resp, "202 or 204")
 		}
 		n, err := io.CopyN(io.Discard, resp.Body, 1)
-		if n > 0 {
+		// The body of a 204 isn't read, but it is announced.
+		announced := resp.Header.Get("Content-Length")
+		if n > 0 || announced != "" && announced != "0" {
 			return &ahp.Failure{Class: ahp.FailMalformed, Detail: "a notification was answered with a body"}
 		}
 		if err != nil && err != io.EOF {
@@ -245,10 +257,11 @@ func (t *Transport) send(ctx context.Context, msg []byte, use func(*http.Respons
 	return use(resp)
 }
 
-func checkMediaType(header string) error {
+func checkMediaType(headers []string) error {
+	header := strings.Join(headers, ", ")
 	got, params, err := mime.ParseMediaType(header)
 	charset, has := params["charset"]
-	if err != nil || got != mediaType || has && !strings.EqualFold(charset, "utf-8") {
+	if err != nil || len(headers) != 1 || got != mediaType || has && !strings.EqualFold(charset, "utf-8") {
 		return &ahp.Failure{Class: ahp.FailMalformed, Detail: fmt.Sprintf("content type %.60q, expected %q", header, mediaType)}
 	}
 	return nil
@@ -274,7 +287,12 @@ func statusFailure(resp *http.Response, expected string) error {
 	return &ahp.Failure{Class: class, Detail: fmt.Sprintf("HTTP status %d, expected %s", resp.StatusCode, expected)}
 }
 
+// connectFailure leaves the URL out of the message: its query may hold a secret.
 func connectFailure(err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		err = e.Err
+	}
 	return &ahp.Failure{Class: ahp.FailConnect, Detail: err.Error(), Err: err}
 }
 
