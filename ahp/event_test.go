@@ -122,6 +122,14 @@ type eventRow struct {
 	pointer string // "-" for accepted
 }
 
+// nativeInput is what the least tool.before says after the tool's name.
+const nativeInput = `"origin":"native","input":{}`
+
+// mcpWithGap is the same of a tool of an MCP server whose location is a gap.
+func mcpWithGap(gap string) string {
+	return `"origin":"mcp","input":{},"mcp":{"server":{"id":"s"},"toolName":"t","provenance":"runtime","connection":{"transport":"http","gaps":[` + gap + `]}}`
+}
+
 func eventRows() []eventRow {
 	tb, ta := ahp.ToolBefore, ahp.ToolAfter
 	return []eventRow{
@@ -136,6 +144,10 @@ func eventRows() []eventRow {
 		{"null for an object", tb, `{"id":"c"}`, `null`, "/call"},
 		{"an input that isn't an object", tb, `"input":{}`, `"input":"{}"`, "/tool/input"},
 		{"mcp without origin", tb, `"input":{}`, `"input":{},"mcp":{}`, "/tool/mcp"},
+		{"a gap of the connection", tb, nativeInput, mcpWithGap(`{"path":"url","reason":"r"}`), "-"},
+		{"an unknown member of a connection's gap", tb, nativeInput, mcpWithGap(`{"path":"url","reason":"r","x":1}`), "/tool/mcp/connection/gaps/0/x"},
+		{"a connection without its location", tb, nativeInput, mcpWithGap(`{"path":"cwd","reason":"r"}`), "/tool/mcp/connection"},
+		{"an unknown member of the event's gap", tb, `"path"`, `"gaps":[{"path":"p","reason":"r","x":1}],"path"`, "-"},
 		{"an origin", tb, `"native","input"`, `"wild","input"`, "/tool/origin"},
 		{"a name of another case", tb, `"path"`, `"Path"`, ""},
 		{"an empty id", tb, `"id":"e"`, `"id":""`, "/id"},

@@ -12,7 +12,7 @@ import (
 func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // isTime reports whether s is an RFC 3339 date-time with separators and a zone,
-// naming a day that exists. A leap second is accepted.
+// naming a day that exists. A leap second is accepted at the end of a day in UTC.
 func isTime(s string) bool {
 	if len(s) < len("2006-01-02T15:04:05Z") || !shaped(s[:19], "0000-00-00T00:00:00") {
 		return false
@@ -33,13 +33,24 @@ func isTime(s string) bool {
 		}
 		rest = rest[n:]
 	}
-	if rest == "Z" || rest == "z" {
+	east := 0 // of UTC, in minutes
+	if rest != "Z" && rest != "z" {
+		if !shaped(rest, "+00:00") {
+			return false
+		}
+		hours, minutes := int(rest[1]-'0')*10+int(rest[2]-'0'), int(rest[4]-'0')*10+int(rest[5]-'0')
+		if hours > 23 || minutes > 59 {
+			return false
+		}
+		if east = hours*60 + minutes; rest[0] == '-' {
+			east = -east
+		}
+	}
+	if num(17) < 60 {
 		return true
 	}
-	if !shaped(rest, "+00:00") {
-		return false
-	}
-	return (rest[1]-'0')*10+rest[2]-'0' <= 23 && rest[4] <= '5'
+	const day24 = 24 * 60
+	return (num(11)*60+num(14)-east+2*day24)%day24 == day24-1
 }
 
 // shaped compares s with a pattern in which 0 stands for a digit, T for T or t,
@@ -138,7 +149,7 @@ func isIPLiteral(s string) bool {
 	return err == nil && a.Is6() && a.Zone() == ""
 }
 
-func allDigits(s string) bool {
+func allDigits[T string | []byte](s T) bool {
 	for i := range len(s) {
 		if !isDigit(s[i]) {
 			return false

@@ -10,7 +10,8 @@ import (
 // the member, its ahp tag holds the rules. A plan is what reader and writer need
 // of one struct type, made from the tags once.
 //
-// Rules: req (must be present), min1 (a text or list that isn't empty), enum=a|b,
+// Rules: req (must be present), min1 (a text or list that isn't empty), each1 (a
+// list of such texts), closed (a list of objects that are open elsewhere), enum=a|b,
 // uniq (no repeated item), pos and nonneg (bounds of integers), obj (a JSON
 // object), num (a number of 0 or more), strint (a text or an integer), text (a
 // list of text parts), null (may be null), and the grammars uri, time, rdns,
@@ -43,6 +44,7 @@ type field struct {
 	// format is one of the grammars, or "".
 	format                              string
 	req, min1, uniq, pos, nonneg, null_ bool
+	each1, closed                       bool
 	elem                                reflect.Type
 }
 
@@ -116,6 +118,10 @@ func newField(name string, index int, f reflect.StructField) field {
 			fp.req = true
 		case "min1":
 			fp.min1 = true
+		case "each1":
+			fp.each1 = true
+		case "closed":
+			fp.closed = true
 		case "uniq":
 			fp.uniq = true
 		case "pos":

@@ -316,7 +316,7 @@ func (r *reader) list(rule string, f *field, v reflect.Value) error {
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 	var seen map[string]bool
-	one := field{enum: f.enum, format: f.format}
+	one := field{enum: f.enum, format: f.format, min1: f.each1}
 	for n := 0; ; n++ {
 		k := r.dec.PeekKind()
 		if k == ']' || k == jsontext.KindInvalid {
@@ -359,6 +359,11 @@ func (r *reader) item(rule string, f, one *field, v reflect.Value) error {
 		return err
 	}
 	p := planOf(f.elem)
+	if f.closed && p.open {
+		shut := *p
+		shut.open = false
+		p = &shut
+	}
 	if err := r.object(p, v); err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ type State struct {
 	// Candidate is the supplied result so far, or nil.
 	Candidate    *Candidate `json:"candidate" ahp:"req,null"`
 	Flow         FlowState  `json:"flow" ahp:"enum=none|stop|continue"`
-	Instructions []string   `json:"instructions"`
+	Instructions []string   `json:"instructions" ahp:"each1"`
 	Injections   []Raw      `json:"injections"`
 }
 

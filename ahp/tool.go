@@ -59,7 +59,7 @@ type Connection struct {
 	Cwd         string   `json:"cwd" ahp:"min1"`
 	AddressForm string   `json:"addressForm" ahp:"min1"`
 	Address     string   `json:"address" ahp:"min1"`
-	Gaps        []Gap    `json:"gaps" ahp:"min1"`
+	Gaps        []Gap    `json:"gaps" ahp:"min1,closed"`
 }
 
 func checkConnection(c *Connection) *fault {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -148,5 +150,34 @@ func TestRepliesDoNotShareMemory(t *testing.T) {
 	out, err := link.Exchange(ctx, request("x-1"))
 	if err != nil || cap(out) != len(out) {
 		t.Errorf("%d bytes of capacity %d, %v", len(out), cap(out), err)
+	}
+}
+
+// TestWorkingDirectory holds where the process runs.
+func TestWorkingDirectory(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ dir, cwd, want string }{
+		{"", "", here}, {dir, "", dir}, {dir, "sub", filepath.Join(dir, "sub")}, {"/", filepath.Join(dir, "sub"), filepath.Join(dir, "sub")},
+	} {
+		cfg := ahp.TransportConfig{Type: "stdio", Command: "/bin/pwd", Args: []string{"-P"}, Lifecycle: ahp.LifecyclePerEvent, Cwd: tt.cwd}
+		link, err := transport.Stdio(cfg, transport.StdioOptions{Dir: tt.dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer link.Close()
+		want, err := filepath.EvalSymlinks(tt.want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exchange(t, link, "x", 30*time.Second); err != nil || out != want {
+			t.Errorf("cwd %q in %q: %q, %v", tt.cwd, tt.dir, out, err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"path/filepath"
 	"time"
 
 	"github.com/abhed/abhed/ahp"
@@ -12,8 +13,8 @@ import (
 type StdioOptions struct {
 	// Name is what messages call the backend; empty means the command.
 	Name string
-	// Dir is the working directory where the registration names none; empty means
-	// that of this process.
+	// Dir is the working directory where the registration names none, and what a
+	// relative one starts at; empty means that of this process.
 	Dir string
 	// Env holds NAME=value entries beyond the small environment that every
 	// backend gets: PATH, HOME, LANG, LC_*, TMPDIR, USER, XDG_*.
@@ -46,8 +47,8 @@ func Stdio(cfg ahp.TransportConfig, opts StdioOptions) (Transport, error) {
 		Name: opts.Name, Path: cfg.Command, Args: cfg.Args, Dir: cfg.Cwd,
 		Env: proc.Environ(opts.Env), OnStderr: opts.OnStderr, Grace: opts.Grace,
 	}
-	if spec.Dir == "" {
-		spec.Dir = opts.Dir
+	if !filepath.IsAbs(spec.Dir) {
+		spec.Dir = filepath.Join(opts.Dir, spec.Dir)
 	}
 	switch cfg.Lifecycle {
 	case ahp.LifecyclePersistent:
