@@ -110,6 +110,10 @@ func streamFaults() []Fault {
 		{Name: "stray", About: "writes a line that is no message before the answer",
 			Classes: on(ahp.FailMalformed),
 			act:     func(id string) action { return action{out: []byte("starting up\n" + result(id, "[]") + "\n")} }},
+		says("crlf", "ends the answer with a carriage return too, which is white space", on(""), func(id string) string { return result(id, "[]") + "\r" }),
+		{Name: "blank_line", About: "writes an empty line before the answer",
+			Classes: with(with(on(ahp.FailMalformed, stdio...), HTTP, ""), InProcess, ""),
+			act:     func(id string) action { return action{out: []byte("\n" + result(id, "[]") + "\n")} }},
 		{Name: "half_line", About: "ends in the middle of the answer",
 			Classes: with(with(with(on(ahp.FailMalformed, StdioPerEvent), StdioPersistent, ahp.FailExit), HTTP, ahp.FailConnect), InProcess, ahp.FailMalformed),
 			act: func(id string) action {

@@ -59,11 +59,27 @@ func Answer(q *ahp.Intercept, effects ...ahp.Effect) ([]ahp.Effect, error) {
 		if err := q.Capabilities.Accepts(e); err != nil {
 			return nil, err
 		}
+		if !granted(q, e) {
+			return nil, fmt.Errorf("the request doesn't grant an elicitation in mode %s, so no effect %s", q.Event.Elicitation.Mode, e.EffectType())
+		}
 		if _, err := ahp.EncodeEffect(e); err != nil {
 			return nil, err
 		}
 	}
 	return effects, nil
+}
+
+// granted reports whether the mode of an elicitation is granted, where the effect
+// needs that (§10).
+func granted(q *ahp.Intercept, e ahp.Effect) bool {
+	if q.Event == nil || q.Event.Elicitation == nil || e.EffectType() == ahp.EffectMessage {
+		return true
+	}
+	c := q.Capabilities.Elicitation
+	if c == nil {
+		return false
+	}
+	return q.Event.Elicitation.Mode == "form" && c.Form != nil || q.Event.Elicitation.Mode == "url" && c.URL != nil
 }
 
 // Options tunes a Server. The zero value is right for most uses.

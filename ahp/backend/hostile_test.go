@@ -79,3 +79,35 @@ func TestMemoryOfLargeSources(t *testing.T) {
 	}
 	runtime.KeepAlive(s)
 }
+
+// TestElicitationGrants holds that an elicitation is answered only in a mode that
+// the request grants (§10).
+func TestElicitationGrants(t *testing.T) {
+	on := &ahp.ElicitationMode{}
+	for _, tt := range []struct {
+		mode  string
+		grant *ahp.ElicitationCapability
+		want  bool
+	}{
+		{"form", nil, false}, {"form", &ahp.ElicitationCapability{}, false}, {"form", &ahp.ElicitationCapability{URL: on}, false},
+		{"form", &ahp.ElicitationCapability{Form: on}, true}, {"url", &ahp.ElicitationCapability{Form: on}, false}, {"url", &ahp.ElicitationCapability{URL: on}, true},
+	} {
+		request := &ahp.Intercept{Event: &ahp.Event{Type: ahp.UserElicitationRequest, Elicitation: &ahp.Elicitation{Server: "s", Mode: tt.mode}}}
+		request.Capabilities = *ahptest.FullCapabilities(ahp.UserElicitationRequest)
+		request.Capabilities.Elicitation = tt.grant
+		for _, e := range []ahp.Effect{&ahp.Deny{Reason: "r"}, &ahp.Return{Value: ahp.Raw("{}")}} {
+			if _, err := backend.Answer(request, e); (err == nil) != tt.want {
+				t.Errorf("%s with %+v: %s: %v", tt.mode, tt.grant, e.EffectType(), err)
+			}
+		}
+		if _, err := backend.Answer(request, &ahp.Notice{Text: "x"}); err != nil {
+			t.Errorf("a message: %v", err)
+		}
+		result := &ahp.Intercept{Event: &ahp.Event{Type: ahp.UserElicitationResult, Elicitation: &ahp.Elicitation{Server: "s", Mode: tt.mode, Action: "accept"}}}
+		result.Capabilities = *ahptest.FullCapabilities(ahp.UserElicitationResult)
+		result.Capabilities.Elicitation = tt.grant
+		if _, err := backend.Answer(result, &ahp.Modify{Target: ahp.TargetContent, Operation: ahp.OpMerge, Value: ahp.Raw("{}")}); (err == nil) != tt.want {
+			t.Errorf("%s with %+v: modify: %v", tt.mode, tt.grant, err)
+		}
+	}
+}

@@ -70,8 +70,10 @@ func isElicitation(t ahp.EventType) bool {
 	return t == ahp.UserElicitationRequest || t == ahp.UserElicitationResult
 }
 
-// matches reports whether s is to get e in its mode. A filter drops an event only
-// where it is certain: never for a tool of unknown kind (§15).
+// matches reports whether s is to get e in its mode. A filter is a hint, and drops
+// an event only where it is certain: never for a tool of unknown kind (§15), and
+// never where the filter itself is empty or holds a word that this harness doesn't
+// know, which may mean anything.
 func (s *subscription) matches(e *ahp.Event, mode ahp.Mode) bool {
 	if s.cfg.Mode != mode || !s.takes[e.Type] {
 		return false
@@ -80,13 +82,23 @@ func (s *subscription) matches(e *ahp.Event, mode ahp.Mode) bool {
 	if f == nil {
 		return true
 	}
-	if f.Paths != nil && e.Path != "" && !slices.Contains(f.Paths, e.Path) {
+	if s.pathsKnown && e.Path != "" && !slices.Contains(f.Paths, e.Path) {
 		return false
 	}
-	if f.ToolKinds != nil && e.Tool != nil && isKnownKind(e.Tool.Kind) && !slices.Contains(f.ToolKinds, e.Tool.Kind) {
+	if s.kindsKnown && e.Tool != nil && isKnownKind(e.Tool.Kind) && !slices.Contains(f.ToolKinds, e.Tool.Kind) {
 		return false
 	}
 	return true
+}
+
+// learn notes which of the filters are certain.
+func (s *subscription) learn(m *ahp.Manifest) {
+	f := s.cfg.Filters
+	if f == nil {
+		return
+	}
+	s.pathsKnown = len(f.Paths) > 0 && !slices.ContainsFunc(f.Paths, func(p string) bool { return !slices.Contains(m.ToolPaths, p) })
+	s.kindsKnown = len(f.ToolKinds) > 0 && !slices.ContainsFunc(f.ToolKinds, func(k string) bool { return !isKnownKind(k) && k != "mcp" && k != "other" })
 }
 
 // isKnownKind reports whether kind has a common meaning; any other may be

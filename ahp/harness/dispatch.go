@@ -19,7 +19,8 @@ const SyntheticReason = "A required policy check of this operation could not be 
 // interceptor and lets the observers know at once.
 type DispatchOptions struct {
 	// Only, if not nil, names the interceptors to ask; order is still that of the
-	// registration. Others count as not matching.
+	// registration. Others count as not matching. An id of no interceptor is an
+	// error.
 	Only []ahp.SubscriptionID
 	// NoObservers sends the event to no observer, not even in place of an
 	// interceptor that was not asked.
@@ -56,11 +57,16 @@ type Outcome struct {
 // An error is a bug here, in the caller or in a transport, or an event that can't
 // be sent: it is invalid, too large or too deep, or not advertised; the
 // capabilities go beyond the manifest; a transport failed in a way that its
-// contract doesn't allow. No failure policy opens those. After Close it is
-// ErrClosed. Operational failures of backends are no errors: see Outcome.Trace.
+// contract doesn't allow. No failure policy opens those. It is ErrClosed if Close
+// came before the end. Operational failures of backends are no errors: see Outcome.Trace.
 func (h *Harness) Dispatch(ctx context.Context, e *ahp.Event, caps *ahp.Capabilities, st *ahp.State, opts DispatchOptions) (*Outcome, error) {
 	if err := h.checkDispatch(e, caps, st); err != nil {
 		return nil, err
+	}
+	for _, id := range opts.Only {
+		if !slices.ContainsFunc(h.subs, func(s *subscription) bool { return s.id == id && s.cfg.Mode == ahp.ModeIntercept }) {
+			return nil, fmt.Errorf("harness: no interceptor %d of a backend %q", id.Index, id.Backend)
+		}
 	}
 	start, err := begin(e, st)
 	if err != nil {
@@ -88,6 +94,9 @@ func (h *Harness) Dispatch(ctx context.Context, e *ahp.Event, caps *ahp.Capabili
 	}
 	if ctx.Err() != nil && (!c.over || opts.ObserveOnly) {
 		c.interrupt() // cancelled with nobody left to ask
+	}
+	if c.now.Interrupted && h.ctx.Err() != nil {
+		return nil, ErrClosed
 	}
 	out := &Outcome{Outcome: c.now.Outcome, harness: h, deliveries: newDeliveries()}
 	if opts.NoObservers || out.Interrupted {

@@ -293,9 +293,8 @@ func TestCloseInterruptsAndRefuses(t *testing.T) {
 		<-asked
 		h.Close()
 	}()
-	out := dispatch(t, h, "e")
-	if !out.Interrupted || out.MayExecute() {
-		t.Errorf("outcome %+v", out.Outcome)
+	if _, err := h.Dispatch(t.Context(), ahptest.ToolBefore("e", `{}`), noAllow(), nil, harness.DispatchOptions{}); !errors.Is(err, harness.ErrClosed) {
+		t.Errorf("during Close: %v", err)
 	}
 	h.Close()
 	if _, err := h.Dispatch(t.Context(), ahptest.ToolBefore("e", `{}`), noAllow(), nil, harness.DispatchOptions{}); !errors.Is(err, harness.ErrClosed) {

@@ -1,6 +1,8 @@
 package harness
 
 import (
+	"errors"
+
 	"github.com/abhed/abhed/ahp"
 )
 
@@ -8,6 +10,9 @@ import (
 // rules are those of Dispatch. The error is an *ahp.Error that says why the reply
 // is refused as a whole, or an *ahp.RPCError if it is one; no policy is applied.
 func Evaluate(q *ahp.Intercept, reply []byte) (*ahp.Outcome, error) {
+	if q.Event == nil {
+		return nil, errors.New("harness: a request without an event")
+	}
 	s, err := begin(q.Event, q.State)
 	if err != nil {
 		return nil, err

@@ -91,6 +91,8 @@ type subscription struct {
 	// takes holds the event types that it selects and the manifest offers in its
 	// mode.
 	takes map[ahp.EventType]bool
+	// pathsKnown and kindsKnown tell that this filter is certain.
+	pathsKnown, kindsKnown bool
 }
 
 // New validates the registration against the manifest, as §15 asks, and opens
@@ -165,6 +167,7 @@ func (h *Harness) open(cfg *ahp.Backend) error {
 				s.takes[e.Event] = true
 			}
 		}
+		s.learn(h.opts.Manifest)
 		h.subs = append(h.subs, s)
 	}
 	return nil
@@ -191,7 +194,7 @@ func (h *Harness) enter() error {
 	return nil
 }
 
-// Close interrupts pending dispatches, waits for queued observations for at most
+// Close ends pending dispatches with ErrClosed, waits for queued observations for at most
 // CloseTimeout, drops the rest, and closes the backends. It may be repeated; all
 // calls return when the first is done.
 func (h *Harness) Close() error {

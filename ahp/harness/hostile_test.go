@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -225,5 +226,158 @@ func TestEditsStayBounded(t *testing.T) {
 	}
 	if f := out.Trace[0].Failure; f == nil || f.Class != ahp.FailEffect || out.Changed {
 		t.Errorf("failure %v, changed %v", f, out.Changed)
+	}
+}
+
+// TestCloseIsNoInterruption holds that a dispatch which Close cuts short ends with
+// an error: whoever looks for an end of the call's own context sees none.
+func TestCloseIsNoInterruption(t *testing.T) {
+	for _, policy := range []ahp.FailurePolicy{ahp.FailOpen, ahp.FailClosed} {
+		asked := make(chan struct{})
+		hung := ahptest.NewFake(func(ctx context.Context, _ *ahp.Intercept) ([]ahp.Effect, error) {
+			close(asked)
+			<-ctx.Done()
+			return nil, nil
+		})
+		h := newHarness(t, harness.Options{}, intercepts(hung, policy))
+		go func() {
+			<-asked
+			h.Close()
+		}()
+		out, err := h.Dispatch(t.Context(), ahptest.ToolBefore("e", "{}"), noAllow(), nil, harness.DispatchOptions{})
+		if !errors.Is(err, harness.ErrClosed) || out != nil {
+			t.Errorf("%s: %v, %v", policy, out, err)
+		}
+	}
+}
+
+// TestOnlyNamesSubscriptions holds that a name that isn't there is an error, and
+// not a backend less.
+func TestOnlyNamesSubscriptions(t *testing.T) {
+	fake := ahptest.NewFake(nil)
+	h := newHarness(t, harness.Options{}, party{link: fake, subs: []ahp.Subscription{
+		ahptest.Observe("*"), ahptest.Intercept(ahp.FailClosed, time.Minute, "tool.before"),
+	}})
+	for _, id := range []ahp.SubscriptionID{{Backend: "test.b1"}, {Backend: "test.b0", Index: 2}, {Backend: "test.b0", Index: 0}, {}} {
+		if _, err := h.Dispatch(t.Context(), ahptest.ToolBefore("e", "{}"), noAllow(), nil, harness.DispatchOptions{Only: []ahp.SubscriptionID{id}}); err == nil {
+			t.Errorf("%+v was accepted", id)
+		}
+	}
+	opts := harness.DispatchOptions{Only: []ahp.SubscriptionID{{Backend: "test.b0", Index: 1}}}
+	if _, err := h.Dispatch(t.Context(), ahptest.ToolBefore("e", "{}"), noAllow(), nil, opts); err != nil || len(fake.Requests()) != 1 {
+		t.Errorf("asked %d, %v", len(fake.Requests()), err)
+	}
+}
+
+// TestUncertainFilters holds that a filter whose words this harness doesn't know
+// drops nothing (§15).
+func TestUncertainFilters(t *testing.T) {
+	for _, tt := range []struct {
+		filters ahp.Filters
+		want    int
+	}{
+		{ahp.Filters{ToolKinds: []string{"file_read"}}, 0},
+		{ahp.Filters{ToolKinds: []string{"file_read", "mcp"}}, 0},
+		{ahp.Filters{ToolKinds: []string{"file_read", "Bash"}}, 1},
+		{ahp.Filters{ToolKinds: []string{}}, 1},
+		{ahp.Filters{Paths: []string{"src/**"}}, 1},
+		{ahp.Filters{Paths: []string{}}, 1},
+		{ahp.Filters{Paths: []string{"remote"}}, 0},
+	} {
+		m := ahptest.Manifest()
+		m.ToolPaths = append(m.ToolPaths, "remote")
+		sub := ahptest.Intercept(ahp.FailClosed, time.Minute, "tool.before")
+		sub.Filters = &tt.filters
+		fake := ahptest.NewFake(nil)
+		h := newHarness(t, harness.Options{Manifest: m}, party{link: fake, subs: []ahp.Subscription{sub}})
+		e := ahptest.ToolBefore("e", "{}")
+		e.Tool.Kind = "shell"
+		if _, err := h.Dispatch(t.Context(), e, noAllow(), nil, harness.DispatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(fake.Requests()); got != tt.want {
+			t.Errorf("%+v: asked %d times, want %d", tt.filters, got, tt.want)
+		}
+	}
+}
+
+// TestQueueIsBoundedInBytes holds that observations for a backend that doesn't take
+// them don't fill the memory, few as they are.
+func TestQueueIsBoundedInBytes(t *testing.T) {
+	hung := transport.InProcess(func(ctx context.Context, _ []byte) ([]byte, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	var dropped atomic.Int32
+	h := newHarness(t, harness.Options{CloseTimeout: time.Millisecond, OnDelivery: func(d harness.Delivery) {
+		if strings.Contains(d.Failure.Detail, "dropped") {
+			dropped.Add(1)
+		}
+	}}, party{link: hung, subs: []ahp.Subscription{ahptest.Observe("*")}})
+	e := ahptest.ToolBefore("e", `{"a":"`+strings.Repeat("x", 8<<20)+`"}`)
+	for range 12 {
+		if _, err := h.Observe(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := dropped.Load(); n < 3 || n > 5 {
+		t.Errorf("%d of 12 were dropped", n)
+	}
+}
+
+func TestEvaluateNothing(t *testing.T) {
+	if _, err := harness.Evaluate(&ahp.Intercept{}, []byte("{}")); err == nil {
+		t.Error("a request without an event was evaluated")
+	}
+}
+
+// TestInventedReferences holds that an effect can't refer to uploaded bytes: none
+// were uploaded to the backend, so it can know no reference (§8, §19).
+func TestInventedReferences(t *testing.T) {
+	message := ahp.Message{ID: "m", Role: ahp.RoleTool, Parts: []ahp.Part{
+		{ID: "p", Kind: ahp.KindAttachment, MediaType: "image/png", Selection: ahp.SelectBody, Body: &ahp.BodyRef{Ref: "guessed"}},
+	}}
+	list := ahp.Raw(`[{"id":"m","role":"tool","parts":[{"id":"p","kind":"attachment","mediaType":"image/png","selection":"body","body":{"ref":"guessed"}}]}]`)
+	for name, effect := range map[string]ahp.Effect{
+		"replace": &ahp.Modify{Target: ahp.TargetOutput, Operation: ahp.OpReplace, Value: list},
+		"merge":   &ahp.Modify{Target: ahp.TargetOutput, Operation: ahp.OpMerge, Value: list},
+		"inject":  &ahp.Inject{DeliverAt: ahp.DeliverNow, Messages: []ahp.Message{message}},
+	} {
+		h := newHarness(t, harness.Options{}, party{link: ahptest.NewFake(ahptest.Says(effect)), subs: []ahp.Subscription{ahptest.Intercept(ahp.FailClosed, time.Minute, "tool.*")}})
+		out, err := h.Dispatch(t.Context(), ahptest.ToolAfter("e", "x"), ahptest.FullCapabilities(ahp.ToolAfter), nil, harness.DispatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := out.Trace[0].Failure; f == nil || f.Class != ahp.FailEffect || out.Changed || out.Injections != nil {
+			t.Errorf("%s: %v", name, f)
+		}
+	}
+}
+
+// TestFailClosedDeniesEverywhere holds that a fail-closed failure is a denial also
+// at events that no effect can deny, and an opened one leaves its trace.
+func TestFailClosedDeniesEverywhere(t *testing.T) {
+	start := &ahp.Event{
+		ID: "e", Source: "urn:x", Type: ahp.SessionStart, Time: "2026-01-01T00:00:00Z", Session: &ahp.Session{ID: "s"}, Trigger: "startup",
+		Harness: &ahp.HarnessInfo{Name: "n", Version: "1"}, PermissionMode: "default", Manifest: ahptest.Manifest(), Items: ahp.MessageItems(),
+	}
+	permission := ahptest.ToolBefore("e", "{}")
+	permission.Type, permission.Suggestions = ahp.ToolPermissionRequest, []ahp.Raw{}
+	for _, e := range []*ahp.Event{start, permission, ahptest.ToolBefore("e", "{}"), ahptest.ToolAfter("e", "x")} {
+		for _, policy := range []ahp.FailurePolicy{ahp.FailOpen, ahp.FailClosed} {
+			failing := transport.InProcess(func(context.Context, []byte) ([]byte, error) { return []byte("no"), nil })
+			h := newHarness(t, harness.Options{}, party{link: failing, subs: []ahp.Subscription{ahptest.Intercept(policy, time.Minute, "*")}})
+			out, err := h.Dispatch(t.Context(), e, ahptest.FullCapabilities(e.Type), nil, harness.DispatchOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := out.Denial()
+			if closed := policy == ahp.FailClosed; closed != (d != nil) || closed == out.MayExecute() || d != nil && (!d.Synthetic || d.Reason != harness.SyntheticReason) {
+				t.Errorf("%s, %s: %+v", e.Type, policy, out.Outcome)
+			}
+			if a := out.Trace[0]; a.Failure == nil || a.Policy != policy {
+				t.Errorf("%s, %s: trace %+v", e.Type, policy, a)
+			}
+		}
 	}
 }

@@ -10,9 +10,12 @@ import (
 	"github.com/abhed/abhed/internal/run"
 )
 
-// maxQueued bounds the observations that wait for one backend; more are dropped,
-// and reported so.
-const maxQueued = 256
+// maxQueued and maxQueuedBytes bound the observations that wait for one backend;
+// more are dropped, and reported so.
+const (
+	maxQueued      = 256
+	maxQueuedBytes = 64 << 20
+)
 
 // Delivery tells how one observation ended.
 type Delivery struct {
@@ -128,6 +131,7 @@ type letter struct {
 type mailbox struct {
 	mu      sync.Mutex
 	queue   []letter
+	bytes   int // of the messages in queue
 	running bool
 }
 
@@ -136,10 +140,11 @@ func (h *Harness) post(b *backend, l letter) error {
 		return err
 	}
 	b.mail.mu.Lock()
-	full := len(b.mail.queue) >= maxQueued
+	full := len(b.mail.queue) >= maxQueued || b.mail.bytes+len(l.msg) > maxQueuedBytes
 	start := !b.mail.running
 	if !full {
 		b.mail.queue = append(b.mail.queue, l)
+		b.mail.bytes += len(l.msg)
 		b.mail.running = true
 	}
 	b.mail.mu.Unlock()
@@ -170,6 +175,7 @@ func (h *Harness) empty(b *backend) {
 		}
 		l := b.mail.queue[0]
 		b.mail.queue = b.mail.queue[1:]
+		b.mail.bytes -= len(l.msg)
 		b.mail.mu.Unlock()
 
 		ctx, cancel := context.WithDeadline(h.deliver, l.queued.Add(h.opts.ObserveTimeout))

@@ -105,22 +105,43 @@ func accept(t ahp.EventType, e ahp.Effect, caps *ahp.Capabilities) error {
 	refuse := func(expected string, cause error) error {
 		return &ahp.Error{Kind: ahp.KindCapability, Offset: -1, Found: "a value of another shape", Expected: expected, Requirement: "AHP-EDIT-001", Err: cause}
 	}
+	messages := func(value ahp.Raw) error {
+		list, err := ahp.DecodeMessages(value)
+		if err != nil {
+			return refuse("a list of messages", err)
+		}
+		return knownReferences(list)
+	}
 	switch e := e.(type) {
+	case *ahp.Inject:
+		return knownReferences(e.Messages)
 	case *ahp.Modify:
-		if e.Target == ahp.TargetContent && t == ahp.UserMessageOutbound {
-			if _, err := ahp.DecodeMessages(e.Value); err != nil {
-				return refuse("a list of messages", err)
-			}
+		switch e.Target {
+		case ahp.TargetInput, ahp.TargetWorkspace, ahp.TargetInstructions, ahp.TargetSummary:
+		default:
+			return messages(e.Value)
 		}
 	case *ahp.Return:
 		switch t {
 		case ahp.ModelRequestBefore:
-			if _, err := ahp.DecodeMessages(e.Value); err != nil {
-				return refuse("a list of messages", err)
-			}
+			return messages(e.Value)
 		case ahp.ContextCompactBefore:
 			if _, err := ahp.DecodeTextParts(e.Value); err != nil {
 				return refuse("a list of text parts", err)
+			}
+		}
+	}
+	return nil
+}
+
+// knownReferences refuses a reference to uploaded bytes: an effect may only repeat
+// one that its backend was given, and this package gives none (§8, §19).
+func knownReferences(list []ahp.Message) error {
+	for i := range list {
+		for j := range list[i].Parts {
+			if list[i].Parts[j].Body != nil {
+				return &ahp.Error{Kind: ahp.KindCapability, Offset: -1, Found: "a reference to bytes that the backend wasn't given",
+					Expected: "only references of the request", Requirement: "AHP-CONTENT-002"}
 			}
 		}
 	}

@@ -181,3 +181,48 @@ func TestWorkingDirectory(t *testing.T) {
 		}
 	}
 }
+
+// TestDeadlineCountsWhileQueued holds that a request which waits for an earlier one
+// to the same process is bounded by its own deadline.
+func TestDeadlineCountsWhileQueued(t *testing.T) {
+	link, stderr := start(t, "", ahp.LifecyclePersistent, transport.StdioOptions{})
+	ctx, cancel := context.WithCancel(t.Context())
+	first := make(chan error, 1)
+	go func() {
+		_, err := link.Exchange(ctx, request("silent-1"))
+		first <- err
+	}()
+	stderr.wait(t, "got", 1)
+	_, err := exchange(t, link, "ok-1", short)
+	wantClass(t, err, ahp.FailDeadline)
+	if !strings.Contains(err.Error(), "earlier request") {
+		t.Errorf("got %v", err)
+	}
+	cancel()
+	<-first
+	mustExchange(t, link, "ok-2")
+	if stderr.count("got \"ok-1\"") != 0 {
+		t.Error("the request that gave up was sent")
+	}
+}
+
+// TestPieces holds that a reply may come in any number of writes, and end in a
+// carriage return too.
+func TestPieces(t *testing.T) {
+	link := shell(t, `while read line; do for c in '{' '"id"' ':' '"x-1"' '}'; do printf "%s" "$c"; sleep 0.01; done; printf '\r\n'; done`, transport.StdioOptions{})
+	if out, err := exchange(t, link, "x-1", 30*time.Second); err != nil || strings.TrimSpace(out) != `{"id":"x-1"}` {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// TestGarbageBehindAReply holds that what follows a reply on its line spoils that
+// reply, and what follows without an end of line spoils the next.
+func TestGarbageBehindAReply(t *testing.T) {
+	link := shell(t, `read line; printf '{"id":"x-1"} and more\n'; read line; printf '{"id":"x-2"}\nand more'; read line; printf '{"id":"x-3"}\n'; read line`, transport.StdioOptions{})
+	for i, want := range []string{`{"id":"x-1"} and more`, `{"id":"x-2"}`, `and more{"id":"x-3"}`} {
+		out, err := exchange(t, link, fmt.Sprintf("x-%d", i+1), 30*time.Second)
+		if err != nil || out != want {
+			t.Errorf("%q, %v", out, err)
+		}
+	}
+}
