@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -146,5 +147,76 @@ func TestUnwritableBlobEndsTheSession(t *testing.T) {
 	}
 	if _, err := s.Append(draft(&event.Notice{})); !errors.As(err, &fe) {
 		t.Errorf("a later append: %v", err)
+	}
+}
+
+// TestRealFileReachesTheDisk asks for errors that only the system can give, so
+// that a sync that does nothing is seen.
+func TestRealFileReachesTheDisk(t *testing.T) {
+	f, err := openFile(filepath.Join(t.TempDir(), "f"), os.O_CREATE|os.O_WRONLY)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Datasync(); err != nil {
+		t.Error(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Datasync(); err == nil {
+		t.Error("a closed file was put on disk")
+	}
+	device, err := openFile(os.DevNull, os.O_WRONLY)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	if err := device.Datasync(); err == nil {
+		t.Error("what has no disk was put on disk")
+	}
+	st := newStore(t, Options{})
+	for _, dir := range []string{filepath.Join(t.TempDir(), "none"), os.DevNull} {
+		if err := st.syncDir(dir); err == nil || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s as a folder was put on disk: %v", dir, err)
+		}
+	}
+}
+
+// TestEachDurableAppendSyncs counts what the sessions ask of their files.
+func TestEachDurableAppendSyncs(t *testing.T) {
+	f := &faulty{room: -1}
+	_, s := withFault(t, f)
+	step := func(what string, syncs int, do func() error) {
+		t.Helper()
+		before := f.syncs
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+		if n := f.syncs - before; n != syncs {
+			t.Errorf("%s: %d syncs, expected %d", what, n, syncs)
+		}
+	}
+	notice := draft(&event.Notice{Text: "x"})
+	step("the first event", 1, func() error { return second(s.Append(draft(started()))) })
+	step("a batched event", 0, func() error { return second(s.Append(notice)) })
+	step("a durable event", 1, func() error { return second(s.AppendDurable(notice)) })
+	step("a signature", 1, s.Sign)
+	step("nothing new", 0, s.Sign)
+	step("a batched event", 0, func() error { return second(s.Append(notice)) })
+	step("the end", 1, s.Close)
+}
+
+// TestNewRecordIsInItsFolderOnDisk moves the folder away between the making of the
+// record and its sync: a record whose name could be lost isn't handed out.
+func TestNewRecordIsInItsFolderOnDisk(t *testing.T) {
+	st := newStore(t, Options{open: func(path string, flag int) (file, error) {
+		f, err := openFile(path, flag)
+		if err != nil {
+			return nil, err
+		}
+		return f, os.Rename(filepath.Dir(path), filepath.Dir(path)+".away")
+	}})
+	if _, err := st.Create(t.TempDir(), CreateOptions{}); err == nil || !strings.Contains(err.Error(), "can't be put on disk") {
+		t.Errorf("error %v", err)
 	}
 }
