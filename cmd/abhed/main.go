@@ -31,6 +31,6 @@ func run() int {
 		}
 	}()
 	return execute(ctx, os.Args[1:], app.System{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Version: version(),
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, TerminalOut: isTerminal(os.Stdout), Environ: os.Environ(), Version: version(),
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,14 +54,19 @@ func newRoot(sys app.System) *cobra.Command {
 rules, your extensions and your AHP backends before it runs, and everything that
 happens is kept in a record that can be verified.
 
-Try "abhed demo" first: it needs no model and no configuration.`,
-		Args:          cobra.NoArgs,
+Try "abhed demo" first: it needs no model and no configuration.
+
+One OpenAI-compatible endpoint can be named by the variables ABHED_BASE_URL, ABHED_MODEL
+and ABHED_API_KEY. Exit codes: 0 completed, 1 error, 2 wrong use or configuration, 3 a
+limit, 4 the same call refused again and again, 5 retries used up, 6 the stream stalled,
+8 stopped by a backend, 130 interrupted, 143 shut down.`,
+		Args:          noPrompt,
 		Version:       sys.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.PromptGiven = cmd.Flags().Changed("prompt")
-			o.MinTierGiven = cmd.Flags().Changed("min-tier")
+			o.Terminal = isTerminal(sys.Stdin)
 			return done(app.Run(cmd.Context(), o, sys))
 		},
 	}
@@ -81,7 +87,7 @@ func runFlags(c *cobra.Command, o *app.RunOptions) {
 	f.StringVar(&o.Output, "output", "text", "`FORMAT` of standard output: text, json or stream-json")
 	f.BoolVar(&o.Quiet, "quiet", false, "print nothing but the answer")
 	f.BoolVar(&o.Verbose, "verbose", false, "print every decision")
-	f.IntVar(&o.MaxTurns, "max-turns", 0, "end after `N` model replies (0: the configured limit)")
+	f.Int64Var(&o.MaxTurns, "max-turns", 0, "end after `N` model replies (0: the configured limit)")
 	f.Int64Var(&o.MaxTokens, "max-tokens", 0, "end after `N` tokens (0: the configured limit)")
 	f.Float64Var(&o.MaxCost, "max-cost", 0, "end after so many US `DOLLARS` (0: the configured limit)")
 	f.DurationVar(&o.MaxTime, "max-time", 0*time.Second, "end after this `DURATION`, such as 10m (0: the configured limit)")
@@ -102,7 +108,7 @@ func settingsFlags(c *cobra.Command, o *app.SettingsOptions) {
 	f.StringVar(&o.ConfigFile, "config", "", "`FILE` to read instead of the user's settings")
 	f.StringVar(&o.Registration, "ahp", "", "AHP registration `FILE`")
 	f.BoolVar(&o.TrustWorkspace, "trust-workspace", false, "apply the workspace's own .abhed/config.json in full")
-	f.StringVar(&o.MinTier, "min-tier", "", "weakest acceptable sandbox `TIER`: none, process or container")
+	f.StringVar(&o.MinTier, "min-tier", "", "weakest acceptable sandbox `TIER`: none or process")
 }
 
 func newDemo(sys app.System) *cobra.Command {
@@ -173,6 +179,27 @@ func newRecord(sys app.System) *cobra.Command {
 	}
 	c.AddCommand(list, show, verify)
 	return c
+}
+
+// noPrompt refuses arguments: whoever forgets the quotes of a prompt should be
+// told so.
+func noPrompt(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("unexpected argument %q: quote the prompt, as in -p \"fix the test\"; for a command see abhed --help", args[0])
+}
+
+// isTerminal reports whether a stream is a character device other than the null
+// device.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	null, nerr := os.Stat(os.DevNull)
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && (nerr != nil || !os.SameFile(info, null))
 }
 
 func needsSubcommand(cmd *cobra.Command, _ []string) error {

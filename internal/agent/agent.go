@@ -181,8 +181,11 @@ type Retry struct {
 }
 
 // Interrupted is the cause to cancel a run's context with; Reason becomes the
-// run's reason.
-type Interrupted struct{ Reason Reason }
+// run's reason, Detail its detail.
+type Interrupted struct {
+	Reason Reason
+	Detail string
+}
 
 // Error returns the reason.
 func (e *Interrupted) Error() string { return "interrupted: " + string(e.Reason) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/abhed/abhed/internal/event"
@@ -21,6 +22,7 @@ func (l *Loop) ask(ctx context.Context) (*model.Response, *end) {
 		began := l.o.Now()
 		resp, err := l.o.Model.Stream(ctx, req, l.onDelta)
 		if err == nil {
+			resp = l.uniqueCalls(resp)
 			return resp, l.received(resp, attempt, l.o.Now().Sub(began))
 		}
 		if ctx.Err() != nil {
@@ -52,6 +54,33 @@ func (l *Loop) received(resp *model.Response, attempt int, took time.Duration) *
 	}
 	l.count(resp)
 	return nil
+}
+
+// uniqueCalls gives a new id to every call whose id is empty or taken: results are
+// matched to calls by it, in the record and in every later request.
+func (l *Loop) uniqueCalls(resp *model.Response) *model.Response {
+	m := *resp.Message
+	m.Parts = append([]model.Part(nil), m.Parts...)
+	renamed := false
+	for i, p := range m.Parts {
+		if p.ToolCall == nil {
+			continue
+		}
+		c := *p.ToolCall
+		for n := 1; c.ID == "" || l.callIDs[c.ID]; n++ {
+			c.ID = fmt.Sprintf("%s_t%d_%d", p.ToolCall.ID, l.turn, n)
+			renamed = true
+		}
+		l.callIDs[c.ID] = true
+		m.Parts[i].ToolCall = &c
+	}
+	if !renamed {
+		return resp
+	}
+	out := *resp
+	out.Message = &m
+	out.Note = strings.TrimPrefix(out.Note+"; calls had no id or one that was taken, and got new ones", "; ")
+	return &out
 }
 
 // count adds a reply's tokens; without usage it estimates, so that a limit on

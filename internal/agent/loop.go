@@ -68,6 +68,7 @@ type Loop struct {
 	lastText string
 	runTurns int
 	refusals refusals
+	callIDs  map[string]bool // every id of a call in the conversation
 }
 
 // New returns a loop; it panics if a required option is missing.
@@ -90,7 +91,13 @@ func New(o Options) *Loop {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Loop{o: o, messages: append([]*model.Message(nil), o.History...), workDir: o.WorkDir, turn: o.Turn}
+	l := &Loop{o: o, messages: append([]*model.Message(nil), o.History...), workDir: o.WorkDir, turn: o.Turn, callIDs: map[string]bool{}}
+	for _, m := range l.messages {
+		for _, c := range m.ToolCalls() {
+			l.callIDs[c.ID] = true
+		}
+	}
+	return l
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -116,7 +123,7 @@ type end struct {
 func (l *Loop) Run(ctx context.Context, prompt string, given ...string) Result {
 	if l.o.Limits.Time > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, l.o.Limits.Time, &Interrupted{ReasonMaxTime})
+		ctx, cancel = context.WithTimeoutCause(ctx, l.o.Limits.Time, &Interrupted{Reason: ReasonMaxTime, Detail: fmt.Sprintf("the limit of %s is used up", l.o.Limits.Time)})
 		defer cancel()
 	}
 	l.runTurns, l.tokens, l.cost, l.usage, l.lastText, l.refusals = 0, 0, 0, model.Usage{}, "", refusals{}
@@ -206,7 +213,7 @@ func (l *Loop) limited(ctx context.Context) *end {
 func interrupted(ctx context.Context) *end {
 	var i *Interrupted
 	if errors.As(context.Cause(ctx), &i) {
-		return &end{i.Reason, ""}
+		return &end{i.Reason, i.Detail}
 	}
 	return &end{ReasonUserInterrupt, ""}
 }

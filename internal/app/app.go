@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 
@@ -31,6 +32,8 @@ const (
 type System struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+	// TerminalOut says that Stdout is a terminal, which would obey escape sequences.
+	TerminalOut bool
 	// Environ holds the variables as NAME=value.
 	Environ []string
 	Version string
@@ -52,12 +55,22 @@ func (s System) Getenv(name string) string {
 	return ""
 }
 
-// home returns the user's home directory, absolute, or "".
+// home returns the home directory that HOME names, or else the one of the account;
+// "" if neither is absolute.
 func (s System) home() string {
 	if h := s.Getenv("HOME"); filepath.IsAbs(h) {
 		return filepath.Clean(h)
 	}
-	return ""
+	return accountHome()
+}
+
+// accountHome returns the home directory of the account, whatever HOME says, or "".
+func accountHome() string {
+	u, err := user.Current()
+	if err != nil || !filepath.IsAbs(u.HomeDir) {
+		return ""
+	}
+	return filepath.Clean(u.HomeDir)
 }
 
 // dir returns the XDG directory of variable, or its default below home.

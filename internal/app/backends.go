@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/harness"
 	"github.com/abhed/abhed/ahp/transport"
 	"github.com/abhed/abhed/ahp/transport/httptransport"
+	"github.com/abhed/abhed/internal/config"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/gate"
+	"github.com/abhed/abhed/internal/strictjson"
 )
 
 // source is one place where a registration may stand.
@@ -31,6 +35,12 @@ func (e *engine) registrationSources() []source {
 	}
 	out := []source{{managed, false}}
 	l := e.o.loaded
+	if origin, ok := l.Origin("ahp.registration"); ok && origin.Layer == config.Managed {
+		out = append(out, source{l.AHP.Registration, true}) // nothing else takes its place
+		if l.registration == "" {
+			return out
+		}
+	}
 	switch {
 	case l.registration != "":
 		out = append(out, source{l.registration, true})
@@ -70,7 +80,7 @@ func (e *engine) startBackends(context.Context) error {
 		}
 		reg, err := ahp.DecodeRegistration(data)
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.file, err)
+			return fmt.Errorf("%s: %w", place(s.file, data, err), err)
 		}
 		for _, b := range reg.Hooks {
 			if other, dup := dirs[b.ID]; dup {
@@ -83,12 +93,19 @@ func (e *engine) startBackends(context.Context) error {
 	if len(all.Hooks) == 0 {
 		return nil
 	}
+	var read []string
+	for _, file := range dirs {
+		if !slices.Contains(read, file) {
+			read = append(read, file)
+		}
+	}
+	slices.Sort(read)
 	h, err := harness.New(all, harness.Options{
 		Manifest: gate.Manifest(), OnDelivery: e.delivered,
 		Open: func(b *ahp.Backend) (transport.Transport, error) { return e.open(b, filepath.Dir(dirs[b.ID])) },
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", strings.Join(read, ", "), err)
 	}
 	e.onClose(h.Close)
 	l := e.o.loaded
@@ -97,6 +114,16 @@ func (e *engine) startBackends(context.Context) error {
 		Model: e.o.model.Name(), Version: e.sys.Version, Mode: l.Permissions.Mode,
 	})
 	return nil
+}
+
+// place names the file, with line and column where the error has an offset.
+func place(file string, data []byte, err error) string {
+	var e *ahp.Error
+	if !errors.As(err, &e) || e.Offset < 0 {
+		return file
+	}
+	line, column := strictjson.LineColumn(data, e.Offset)
+	return fmt.Sprintf("%s:%d:%d", file, line, column)
 }
 
 // open connects to one backend; a relative working directory starts at the folder

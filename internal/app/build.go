@@ -38,26 +38,27 @@ type buildOptions struct {
 
 // engine is one session with everything that belongs to it.
 type engine struct {
-	o            buildOptions
-	sys          System
-	plan         sandbox.Plan
-	tmp          string
-	warnings     []string
-	log          *session.Session
-	state        *session.State
-	resumed      *session.ResumeInfo
-	ext          *extension.Host
-	backends     *gate.Backends
-	tools        *tool.Registry
-	rules        *gate.Rules
-	matchers     []*matcher
-	denied       func(path string) bool // what searches leave out, nil if nothing
-	missing      [][2]string            // root and name of protected settings that weren't there
-	warnedHidden bool
-	loop         *agent.Loop
-	system       string
-	key          *chain.Key     // of the installation
-	closers      []func() error // in the order of opening
+	o        buildOptions
+	sys      System
+	plan     sandbox.Plan
+	tmp      string
+	warnings []string
+	log      *session.Session
+	state    *session.State
+	resumed  *session.ResumeInfo
+	ext      *extension.Host
+	backends *gate.Backends
+	tools    *tool.Registry
+	rules    *gate.Rules
+	matchers []*matcher
+	denied   func(path string) bool // what searches leave out, nil if nothing
+	holding  *holding               // what commands may not make or change
+	absent   []string               // watched files that weren't there before the command
+	abort    func(cause error)      // ends the run
+	loop     *agent.Loop
+	system   string
+	key      *chain.Key     // of the installation
+	closers  []func() error // in the order of opening
 }
 
 // build puts an engine together. What was opened before an error is closed again.
@@ -160,10 +161,32 @@ func (e *engine) resumeOrCreate(store *session.Store) error {
 		e.state = &session.State{}
 		return nil
 	}
+	if err := sameWorkspace(store, id, workspace); err != nil {
+		return err
+	}
 	var info session.ResumeInfo
 	e.log, e.state, info, err = store.Resume(id, session.ResumeOptions{AcceptUnsigned: e.o.acceptUnsigned, AcceptBroken: e.o.acceptBroken})
 	e.resumed = &info
 	return err
+}
+
+// sameWorkspace refuses to go on in another workspace than the session's: its
+// history speaks of other files.
+func sameWorkspace(store *session.Store, id, workspace string) error {
+	file, err := store.Find(id)
+	if err != nil {
+		return err
+	}
+	infos, err := store.List()
+	if err != nil {
+		return &operationalError{err}
+	}
+	for _, i := range infos {
+		if i.Path == file && i.Root != "" && i.Root != workspace {
+			return fmt.Errorf("session %s belongs to the workspace %s, and this is %s; go on with -C %s", i.ID, i.Root, workspace, i.Root)
+		}
+	}
+	return nil
 }
 
 // startExtensions starts the configured extensions.
@@ -193,6 +216,7 @@ func (e *engine) makeTools(context.Context) error {
 	if err != nil {
 		return err
 	}
+	e.onClose(e.holding.clear)
 	if e.ext != nil {
 		tools = append(tools, e.ext.Tools()...)
 	}
@@ -257,7 +281,7 @@ func (e *engine) recordStart() error {
 	if _, err := e.log.AppendDurable(system(first)); err != nil {
 		return err
 	}
-	for _, w := range e.warnings {
+	for _, w := range append(l.notes(), e.warnings...) {
 		if _, err := e.log.Append(system(&event.Notice{Level: "warning", Text: w})); err != nil {
 			return err
 		}
@@ -271,6 +295,9 @@ func system(p event.Payload) event.Draft {
 
 // run does one prompt and records the end of the run.
 func (e *engine) run(ctx context.Context, prompt string) agent.Result {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	e.abort = cancel
 	given, err := e.sessionStarted(ctx)
 	res := agent.Result{Reason: agent.ReasonError}
 	if err != nil {

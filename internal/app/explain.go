@@ -47,7 +47,7 @@ func Explain(ctx context.Context, o ExplainOptions, sys System) int {
 	if len(l.Extensions) > 0 || e.hasRegistration() {
 		fmt.Fprintln(sys.Stdout, "Extensions and AHP backends were not asked; they can only make this stricter.")
 	}
-	for _, w := range e.warnings {
+	for _, w := range append(l.notes(), e.warnings...) {
 		fmt.Fprintf(sys.Stderr, "warning: %s\n", w)
 	}
 	return ExitOK

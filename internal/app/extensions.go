@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/abhed/abhed/internal/agent"
@@ -43,10 +44,14 @@ func (m *matcher) matches(c policy.Call, d policy.Declaration) bool {
 // extensionConfigs turns the settings into what the host takes.
 func (e *engine) extensionConfigs() ([]extension.Config, error) {
 	var out []extension.Config
-	for _, x := range e.o.loaded.Extensions {
-		for _, name := range x.Events {
+	for i, x := range e.o.loaded.Extensions {
+		for n, name := range x.Events {
 			if !slices.Contains(sentEvents(), name) {
-				return nil, fmt.Errorf("extension %q subscribes to %s, which this version doesn't send; it sends %v", x.Name, name, sentEvents())
+				where := ""
+				if origin, ok := e.o.loaded.Origin(fmt.Sprintf("extensions[%d].events[%d]", i, n)); ok {
+					where = origin.String() + ": "
+				}
+				return nil, fmt.Errorf("%sextension %q subscribes to %s, which this version doesn't send; it sends %s", where, x.Name, name, strings.Join(sentEvents(), ", "))
 			}
 		}
 		c := extension.Config{
@@ -87,9 +92,14 @@ func (e *engine) confineExtension(spec proc.Spec) (proc.Spec, error) {
 	if e.plan.Tier() < sandbox.TierProcess {
 		return proc.Spec{}, fmt.Errorf("it is to run in a sandbox, and none is available (tier %s)", e.plan.Tier())
 	}
-	p := sandbox.Policy{HomePaths: []string{spec.Dir}}
+	var p sandbox.Policy
 	if spec.Dir != "" {
 		p.Roots = []string{spec.Dir}
+	}
+	for _, word := range append([]string{spec.Path}, spec.Args...) {
+		if file, ok := namesFile(word, spec.Dir); ok {
+			p.HomePaths = append(p.HomePaths, file) // its own program may lie in the home
+		}
 	}
 	return e.plan.Confine(spec, p)
 }

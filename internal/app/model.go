@@ -123,9 +123,9 @@ func samplingValues(s config.Sampling) map[string]any {
 	return m
 }
 
-// secrets returns the values that must never enter the record. The names and
-// files of the settings must exist and be long enough; an API key that is too
-// short is only warned of.
+// secrets returns the values that must never enter the record. One of the settings
+// that is too short is an error; one that is missing, and an API key that is too
+// short, are only warned of.
 func secrets(l *loaded, sys System) (values [][]byte, warnings []string, err error) {
 	add := func(what, v string) error {
 		v = strings.TrimSpace(v)
@@ -136,15 +136,19 @@ func secrets(l *loaded, sys System) (values [][]byte, warnings []string, err err
 		return nil
 	}
 	for _, name := range l.Secrets.Env {
-		if v := sys.Getenv(name); v != "" {
-			if err := add("the variable "+name, v); err != nil {
-				return nil, nil, err
-			}
+		v := sys.Getenv(name)
+		if v == "" {
+			warnings = append(warnings, "secrets.env names the variable "+name+", which isn't set")
+			continue
+		}
+		if err := add("the variable "+name, v); err != nil {
+			return nil, nil, err
 		}
 	}
 	for _, file := range l.Secrets.Files {
 		b, err := readBounded(file, 1<<20)
 		if errors.Is(err, os.ErrNotExist) {
+			warnings = append(warnings, "secrets.files names "+file+", which doesn't exist")
 			continue
 		}
 		if err != nil {
@@ -156,7 +160,7 @@ func secrets(l *loaded, sys System) (values [][]byte, warnings []string, err err
 	}
 	e, err := l.Resolve("")
 	if err != nil {
-		return values, nil, nil // no model, so no key
+		return values, warnings, nil // no model, so no key
 	}
 	if key := apiKey(e, sys); key != "" {
 		if err := add("the API key", key); err != nil {

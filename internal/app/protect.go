@@ -22,7 +22,9 @@ func protected(l *loaded, registrations []string, sys System) policy.Protected {
 	write(sys.configDir(), filepath.Dir(sys.managedFile()), "/etc/ahp")
 	write(registrations...)
 	for _, root := range l.roots {
-		for _, name := range append(settingsNames(), ".git/hooks", ".git/config") {
+		// Commands of git must write in .git, so the sandbox holds only parts of it
+		// (see holding); the file tools have no business there at all.
+		for _, name := range []string{".abhed", ".ahp", ".git"} {
 			write(filepath.Join(root, name))
 		}
 	}

@@ -62,7 +62,7 @@ func RecordList(sys System, asJSON bool) int {
 			fmt.Fprintf(sys.Stdout, "%s\n", b)
 			continue
 		}
-		fmt.Fprintf(sys.Stdout, "%s  %s  %8d bytes  %s  %s\n", i.ID, i.Modified.Local().Format(time.DateTime), i.Size, i.Root, gate.Visible(i.Title))
+		fmt.Fprintf(sys.Stdout, "%s  %s  %8d bytes  %s  %s\n", i.ID, i.Modified.Local().Format(time.DateTime), i.Size, gate.Visible(i.Root), gate.Visible(i.Title))
 	}
 	if len(infos) == 0 && !asJSON {
 		fmt.Fprintf(sys.Stderr, "There are no sessions in %s yet.\n", store.Dir())

@@ -16,7 +16,7 @@ func (e *engine) makeRules(context.Context) error {
 	l := e.o.loaded
 	known := knownTools(e.tools)
 	set, found := policy.Compile(policy.RuleLists{
-		Deny: ruleTexts(l.Permissions.Deny), Ask: ruleTexts(l.Permissions.Ask), Allow: ruleTexts(l.Permissions.Allow),
+		Deny: restrictions(l.Permissions.Deny, e.sys.home()), Ask: restrictions(l.Permissions.Ask, e.sys.home()), Allow: ruleTexts(l.Permissions.Allow),
 	}, known)
 	warnings, err := problems(found)
 	if err != nil {

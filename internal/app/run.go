@@ -10,6 +10,8 @@ import (
 
 	"github.com/abhed/abhed/internal/agent"
 	"github.com/abhed/abhed/internal/event"
+	"github.com/abhed/abhed/internal/extension"
+	"github.com/abhed/abhed/internal/gate"
 	"github.com/abhed/abhed/internal/strictjson"
 )
 
@@ -19,9 +21,11 @@ const maxPrompt = 4 << 20
 // RunOptions is one headless run.
 type RunOptions struct {
 	SettingsOptions
-	Prompt       string
-	PromptGiven  bool
-	MinTierGiven bool
+	Prompt      string
+	PromptGiven bool
+	// Terminal says that standard input is a terminal, which is never read: nobody
+	// would know that a prompt is awaited.
+	Terminal bool
 	// Resume is the id of a session to go on with; Continue takes the newest of the
 	// workspace.
 	Resume                       string
@@ -30,10 +34,9 @@ type RunOptions struct {
 	// Output is text, json or stream-json.
 	Output         string
 	Quiet, Verbose bool
-	MaxTurns       int
-	MaxTokens      int64
-	MaxTime        time.Duration
-	SystemAppend   string
+	// MaxTime becomes MaxSeconds, rounded up.
+	MaxTime      time.Duration
+	SystemAppend string
 }
 
 // Run does one headless run and returns the exit code of its end (abhed.md
@@ -46,8 +49,7 @@ func Run(ctx context.Context, o RunOptions, sys System) int {
 	if err != nil {
 		return sys.fail(ExitUsage, err)
 	}
-	o.SettingsOptions.MaxTurns, o.SettingsOptions.MaxTokens = int64(o.MaxTurns), o.MaxTokens
-	o.SettingsOptions.MaxSeconds = int64((o.MaxTime + time.Second - 1) / time.Second)
+	o.MaxSeconds = int64((o.MaxTime + time.Second - 1) / time.Second)
 	l, err := loadSettings(o.SettingsOptions, sys)
 	if err != nil {
 		return sys.fail(ExitUsage, err)
@@ -108,6 +110,9 @@ func (o *RunOptions) check() error {
 // prompt returns the prompt of the flag, or standard input.
 func (o *RunOptions) prompt(stdin io.Reader) (string, error) {
 	text := o.Prompt
+	if !o.PromptGiven && o.Terminal {
+		return "", errors.New("there is no prompt: give one with -p, or on standard input; abhed demo shows what this is")
+	}
 	if !o.PromptGiven {
 		b, err := io.ReadAll(io.LimitReader(stdin, maxPrompt+1))
 		if err != nil {
@@ -144,9 +149,16 @@ func (out *output) event(e event.Event) {
 		out.lines.tell(e)
 		return
 	}
-	if p, ok := e.Payload.(*event.ModelResponded); ok && out.midLine && p.Finish != "" {
-		fmt.Fprintln(out.sys.Stdout)
-		out.midLine = false
+	switch e.Payload.(type) {
+	case *event.ModelResponded, *event.ModelFailed:
+		if out.midLine {
+			fmt.Fprintln(out.sys.Stdout)
+			out.midLine = false
+		}
+	}
+	if p, ok := e.Payload.(*event.ExtensionChanged); ok && p.State == "dead" && p.OnFailure == string(extension.Skip) {
+		out.story.tell(e) // a guard that stands aside is worth a line even with --quiet
+		return
 	}
 	if out.o.Quiet {
 		return
@@ -162,6 +174,10 @@ func (out *output) event(e event.Event) {
 		if p.State == "dead" || out.o.Verbose {
 			out.story.tell(e)
 		}
+	case *event.ExtensionLogged:
+		if p.Level == "warning" || out.o.Verbose {
+			out.story.tell(e)
+		}
 	case *event.ToolEnded:
 		if out.o.Verbose {
 			out.story.tell(e)
@@ -174,8 +190,16 @@ func (out *output) text(piece string) {
 	if out.o.Output != "text" || out.o.Quiet {
 		return
 	}
-	fmt.Fprint(out.sys.Stdout, piece)
+	fmt.Fprint(out.sys.Stdout, out.safe(piece))
 	out.midLine = !strings.HasSuffix(piece, "\n")
+}
+
+// safe returns text as it may be printed: a terminal obeys what a file only holds.
+func (out *output) safe(text string) string {
+	if out.sys.TerminalOut {
+		return gate.Visible(text)
+	}
+	return text
 }
 
 // end prints what is said at the end.
@@ -192,7 +216,7 @@ func (out *output) end(res agent.Result, e *engine, code int) {
 		fmt.Fprintf(out.sys.Stdout, "%s\n", b)
 	case "text":
 		if out.o.Quiet {
-			fmt.Fprint(out.sys.Stdout, res.Text)
+			fmt.Fprint(out.sys.Stdout, out.safe(res.Text))
 			out.midLine = res.Text != "" && !strings.HasSuffix(res.Text, "\n")
 		}
 		if out.midLine {
@@ -208,6 +232,9 @@ func (out *output) end(res agent.Result, e *engine, code int) {
 	}
 	if !out.o.Quiet {
 		fmt.Fprintf(out.sys.Stderr, "record: %s\n", e.log.Path())
+		if res.Reason != agent.ReasonCompleted {
+			fmt.Fprintf(out.sys.Stderr, "go on with: abhed --resume %s -p …\n", e.log.ID())
+		}
 	}
 }
 

@@ -66,7 +66,7 @@ func TestCommandsAreConfined(t *testing.T) {
 	}
 	for id, forbidden := range map[string]string{
 		"home": "PRIVATE", "env": "SECRET", "sub": "SECRET", "hook": "pre-commit\n", "config": "mine", "vars": "do-not-leak",
-		"moved": "SECRET", "copied": "SECRET", "after": ".ahp",
+		"moved": "SECRET", "copied": "SECRET", "after": "commondir\n",
 	} {
 		if got := outcome(events, id); strings.Contains(strings.ReplaceAll(got, "own.txt .git", ""), forbidden) {
 			t.Errorf("%s: %q", id, got)
@@ -75,8 +75,13 @@ func TestCommandsAreConfined(t *testing.T) {
 	if got := outcome(events, "vars"); strings.Contains(got, "key-for-tests") || !strings.Contains(got, "PATH=") {
 		t.Errorf("the environment of commands: %s", got)
 	}
-	if got := outcome(events, "made"); !strings.Contains(got, "removed, because it is protected: .abhed, .ahp, .git/commondir") {
+	if got := outcome(events, "made"); !strings.Contains(got, "Read-only file system") || !strings.Contains(got, "commondir was made, which is protected") {
 		t.Errorf("made: %s", got)
+	}
+	for _, name := range []string{".abhed", ".ahp", ".git/commondir"} {
+		if _, err := os.Lstat(filepath.Join(w.dir, name)); err == nil {
+			t.Errorf("%s is there after the session", name)
+		}
 	}
 	if got := outcome(events, "net"); !strings.Contains(got, "no network") {
 		t.Errorf("net: %s", got)
@@ -87,6 +92,43 @@ func TestCommandsAreConfined(t *testing.T) {
 	}
 	if data, err := os.ReadFile(filepath.Join(w.dir, ".git", "config")); err != nil || string(data) != "[core]\n" {
 		t.Errorf(".git/config: %q, %v", data, err)
+	}
+}
+
+// TestNoRepositoryIsMadeForThePerson holds that an agent can't make the repository
+// in whose folder a person's git will run.
+func TestNoRepositoryIsMadeForThePerson(t *testing.T) {
+	require.Path(t, "bwrap")
+	w := newWorld(t,
+		bash("init", "mkdir -p .git/hooks; cp /bin/true .git/hooks/pre-commit; git init -q . ; ls -A .git"),
+		modeltest.Turn{Calls: []modeltest.Call{{ID: "file", Name: "write", Args: `{"path":".git","content":"gitdir: evil\n"}`}, {ID: "head", Name: "write", Args: `{"path":".git/HEAD","content":"x"}`}}},
+		modeltest.Turn{Text: "done"})
+	w.opts.MinTier, w.opts.Mode = "process", "bypass"
+	r := w.run(t.Context())
+	if r.code != 0 {
+		t.Fatalf("exit %d: %s", r.code, r.err)
+	}
+	for _, id := range []string{"file", "head"} {
+		if got := outcome(w.events(r), id); !strings.Contains(got, "protected from writing") {
+			t.Errorf("%s: %s", id, got)
+		}
+	}
+	if entries, err := os.ReadDir(filepath.Join(w.dir, ".git")); err == nil {
+		t.Errorf(".git was made: %v", entries)
+	}
+}
+
+// TestWorkTreesKeepTheirGit holds a .git that is a file.
+func TestWorkTreesKeepTheirGit(t *testing.T) {
+	require.Path(t, "bwrap")
+	w := newWorld(t, bash("swap", "mv .git x; echo gitdir: evil > y; cp y .git"), modeltest.Turn{Text: "done"})
+	w.opts.MinTier, w.opts.Mode = "process", "bypass"
+	w.write(".git", "gitdir: /elsewhere\n")
+	if got := outcome(w.events(w.run(t.Context())), "swap"); !strings.Contains(got, "cannot move") {
+		t.Errorf("the command said %q", got)
+	}
+	if data, err := os.ReadFile(filepath.Join(w.dir, ".git")); err != nil || string(data) != "gitdir: /elsewhere\n" {
+		t.Errorf(".git is %q, %v", data, err)
 	}
 }
 

@@ -121,6 +121,18 @@ func loadSettings(o SettingsOptions, sys System) (*loaded, error) {
 	return l, nil
 }
 
+// notes says what of the settings was ignored and what is odd about them.
+func (l *loaded) notes() []string {
+	var out []string
+	for _, i := range l.Ignored {
+		out = append(out, fmt.Sprintf("ignored: %s: %s", i.Origin, i.Reason))
+	}
+	for _, w := range l.Warnings {
+		out = append(out, fmt.Sprintf("%s: %s", w.Origin, w.Text))
+	}
+	return out
+}
+
 // args returns the flags as settings.
 func (o SettingsOptions) args() []config.Arg {
 	var args []config.Arg
@@ -162,6 +174,29 @@ func readBounded(file string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s has %d bytes, the limit is %d", file, info.Size(), limit)
 	}
 	return os.ReadFile(file)
+}
+
+// restrictions hands deny or ask rules to the policy. What a managed rule says of
+// "~" holds for the account's home too: HOME is the user's to set.
+func restrictions(rules []config.Rule, home string) []policy.RuleText {
+	out := ruleTexts(rules)
+	account := accountHome()
+	if account == "" || account == home {
+		return out
+	}
+	for i, r := range rules {
+		if head, rest, ok := strings.Cut(r.Text, "(~"); ok && r.Origin.Layer == config.Managed {
+			t := out[i]
+			t.Text = head + "(" + escapePattern(account) + rest
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// escapePattern makes every character of s literal in a pattern.
+func escapePattern(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`).Replace(s)
 }
 
 // ruleTexts hands the rules of the settings to the policy.

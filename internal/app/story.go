@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/gate"
@@ -36,13 +37,19 @@ func (s *story) tell(e event.Event) {
 			s.line("agent", text)
 		}
 	case *event.ModelFailed:
-		s.line("model", fmt.Sprintf("attempt %d failed (%s): %s", p.Attempt, p.Kind, p.Detail))
+		text := p.Detail
+		if !p.Final {
+			text += fmt.Sprintf("; trying again in %s (attempt %d)", time.Duration(p.RetryMS)*time.Millisecond, p.Attempt+1)
+		}
+		s.line("model", text)
 	case *event.Decision:
 		s.decision(p)
 	case *event.ToolEnded:
 		s.ended(p)
 	case *event.ExtensionChanged:
 		s.extension(p)
+	case *event.ExtensionLogged:
+		s.line(p.Name, p.Line)
 	case *event.BackendFailed:
 		s.line("backend", fmt.Sprintf("%s failed (%s), so %s: %s", p.Backend, p.Class, p.Policy, p.Detail))
 	case *event.Notice:
@@ -65,12 +72,8 @@ func (s *story) rest(e event.Event) {
 		s.line("session", strings.TrimSuffix(fmt.Sprintf("ended: %s: %s", p.Reason, p.Detail), ": "))
 	case *event.Approval:
 		s.line("approval", fmt.Sprintf("allowed %t by %s (%s)", p.Allowed, p.By, p.Scope))
-	case *event.ExtensionLogged:
-		s.line(p.Name, p.Line)
 	case *event.RecordRepaired:
 		s.line("record", fmt.Sprintf("a torn last line of %d bytes was cut off", p.DroppedBytes))
-	case *event.HeadSigned:
-		s.line("record", fmt.Sprintf("head %d signed", p.Seq))
 	}
 }
 
@@ -98,7 +101,7 @@ func (s *story) decision(d *event.Decision) {
 		s.line("gate", fmt.Sprintf("%s\n→ not run: %s supplied the result", subject, d.By))
 	default:
 		text := fmt.Sprintf("%s\n→ %s", subject, verbs(d))
-		if d.Step != "rules" { // whose reason names the rule
+		if d.Step != "rules" && d.Step != "args" { // whose reasons say enough
 			text += " by " + d.By
 		}
 		s.line("gate", strings.TrimSuffix(text+": "+d.Reason, ": "))
@@ -116,10 +119,12 @@ func because(d *event.Decision) string {
 // verbs names a refusal as the rule of the boundary has it: an extension vetoes,
 // a backend denies, a question that nobody can answer is refused.
 func verbs(d *event.Decision) string {
-	switch d.Step {
-	case "extension":
+	switch {
+	case d.Code == "backend_failed" || d.Code == "extension_failed":
+		return "REFUSED, because it could not be asked,"
+	case d.Step == "extension":
 		return "VETOED"
-	case "backend":
+	case d.Step == "backend":
 		return "DENIED"
 	default:
 		return "REFUSED"

@@ -328,10 +328,10 @@ func (e *evaluation) allowRule() bool {
 
 func (e *evaluation) byDefault() bool {
 	switch {
-	case e.in.Declaration.Mutates:
-		return e.decide(Ask, StepDefault, finding{what: "no rule and no mode covers this call"}, e.askText("no rule and no mode covers it"))
 	case e.forms != nil && !e.inRoots(e.forms):
-		return e.decide(Ask, StepDefault, finding{what: "outside the roots"}, e.askText(fmt.Sprintf("%q lies outside the roots %s", e.forms.Place.Path, strings.Join(e.in.Call.Roots, ", "))))
+		return e.decide(Ask, StepDefault, finding{what: "outside the roots"}, e.askText(fmt.Sprintf("%q lies outside the roots %s, and no allow rule covers it", e.forms.Place.Path, strings.Join(e.in.Call.Roots, ", "))))
+	case e.in.Declaration.Mutates:
+		return e.decide(Ask, StepDefault, finding{what: "no rule and no mode covers this call"}, e.askText(fmt.Sprintf("it may change something, and neither an allow rule nor mode %s covers it", e.mode)))
 	}
 	return e.decide(Allow, StepDefault, finding{what: "a read-only tool inside the roots"}, "allowed: the tool is read-only and stays inside the roots")
 }

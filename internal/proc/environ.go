@@ -95,5 +95,5 @@ func lookup(spec *Spec) (file, reason string) {
 			return file, ""
 		}
 	}
-	return "", fmt.Sprintf("no such program in PATH=%q; install it or give its absolute path", path)
+	return "", fmt.Sprintf("no such program in the %d folders of PATH; install it or give its absolute path", len(filepath.SplitList(path)))
 }

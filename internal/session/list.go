@@ -38,7 +38,7 @@ type NotFoundError struct {
 // Error names the candidates.
 func (e *NotFoundError) Error() string {
 	if len(e.Matches) == 0 {
-		return fmt.Sprintf("there is no session %q: give its id, the start of it, or the path of its file; `abhed sessions` lists them", e.Name)
+		return fmt.Sprintf("there is no session %q: give its id, the start of it, or the path of its file; `abhed record list` lists them", e.Name)
 	}
 	shown := e.Matches[:min(len(e.Matches), 10)]
 	return fmt.Sprintf("%q is the start of %d session ids: give more of it (%s)", e.Name, len(e.Matches), strings.Join(shown, ", "))

@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,9 +31,10 @@ type Options struct {
 	// Policy is what commands may do in the sandbox. The roots of a call are added to
 	// its roots.
 	Policy sandbox.Policy
-	// Hidden, if set, is asked before each command for paths that it may not read,
-	// beside those of Policy.
-	Hidden func() []string
+	// Before, if set, is asked before each command for paths that it may not read and
+	// paths that it may not change, beside those of Policy. After an error the command
+	// isn't started.
+	Before func() (hidden, protected []string, err error)
 	// After, if set, is called when a command and everything it started have ended;
 	// what it returns, unless empty, is added to the result.
 	After func() string
@@ -155,8 +157,13 @@ func (t *Tool) Run(ctx context.Context, g tool.Grant) (tool.Result, error) {
 	}
 	r := &running{tool: t, grant: g, dir: g.Call().WorkDir, limit: limit, policy: t.o.Policy}
 	r.policy.Roots = append(append([]string(nil), t.o.Policy.Roots...), g.Call().Roots...)
-	if t.o.Hidden != nil {
-		r.policy.Hidden = append(append([]string(nil), t.o.Policy.Hidden...), t.o.Hidden()...)
+	if t.o.Before != nil {
+		hidden, held, err := t.o.Before()
+		if err != nil {
+			return tool.Fail(fmt.Sprintf("The command was not started: %v.", err)), nil
+		}
+		r.policy.Hidden = slices.Concat(t.o.Policy.Hidden, hidden)
+		r.policy.Protected = slices.Concat(t.o.Policy.Protected, held)
 	}
 	return r.run(ctx, a.Command)
 }

@@ -1,0 +1,177 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/abhed/abhed/internal/agent"
+	"github.com/abhed/abhed/internal/policy"
+)
+
+// maxHidden bounds the files that are looked at to find what must be hidden from a
+// command.
+const maxHidden = 2_000_000
+
+// holding is what of a session's roots commands may not make or change, because it
+// decides about agents, or makes a person's own git run something (gate.md §3
+// "Protected").
+type holding struct {
+	roots []string
+	// places are folders that didn't exist when the session began, and whose names a
+	// mount takes while a command runs. The sandbox leaves them behind empty.
+	places []string
+}
+
+func newHolding(roots []string) *holding {
+	h := &holding{roots: roots}
+	for _, root := range roots {
+		for _, name := range []string{".abhed", ".ahp", ".git"} {
+			if path := filepath.Join(root, name); !exists(path) {
+				h.places = append(h.places, path)
+			}
+		}
+	}
+	return h
+}
+
+// held lists what can't be changed by the next command. A path that ends in a
+// slash is a folder that doesn't exist.
+func (h *holding) held() []string {
+	var out []string
+	add := func(path string, folder bool) {
+		switch {
+		case exists(path):
+			out = append(out, path)
+		case folder:
+			out = append(out, path+"/")
+		}
+	}
+	for _, root := range h.roots {
+		add(filepath.Join(root, ".abhed"), true)
+		add(filepath.Join(root, ".ahp"), true)
+		git := filepath.Join(root, ".git")
+		if !isDir(git) {
+			add(git, true) // missing, or the file of a work tree
+			continue
+		}
+		add(filepath.Join(git, "hooks"), true)
+		for _, name := range append(watched(), "config", "modules", "worktrees") {
+			add(filepath.Join(git, name), false)
+		}
+	}
+	return out
+}
+
+// watched are the files in .git that usually don't exist, where nothing may stand in
+// their place either: git reads an empty one as a fault.
+func watched() []string { return []string{"commondir", "config.worktree"} }
+
+// missing lists the watched files that don't exist.
+func (h *holding) missing() []string {
+	var out []string
+	for _, root := range h.roots {
+		git := filepath.Join(root, ".git")
+		for _, name := range watched() {
+			if path := filepath.Join(git, name); isDir(git) && !exists(path) {
+				out = append(out, path)
+			}
+		}
+	}
+	return out
+}
+
+// setAside renames what a command made in a place of missing, so that git doesn't
+// see it. Nothing is deleted: a person may have made it at the same time.
+func setAside(missing []string) (moved []string, err error) {
+	for _, path := range missing {
+		if !exists(path) {
+			continue
+		}
+		aside := path + ".set-aside"
+		rename := os.Rename(path, aside)
+		if errors.Is(rename, os.ErrPermission) {
+			rename = errors.Join(os.Chmod(filepath.Dir(path), 0o700), os.Rename(path, aside))
+		}
+		if rename != nil {
+			return moved, rename
+		}
+		moved = append(moved, path+" was made, which is protected; it is now "+aside)
+	}
+	return moved, nil
+}
+
+// clear removes the empty folders that the sandbox left behind.
+func (h *holding) clear() error {
+	for _, path := range h.places {
+		_ = os.Remove(path) // what isn't empty is somebody's
+	}
+	return nil
+}
+
+// beforeCommand says what the next command may not read and not change.
+func (e *engine) beforeCommand() (hidden, held []string, err error) {
+	l := e.o.loaded
+	e.absent = e.holding.missing()
+	guarded := protected(l, e.registrations(), e.sys)
+	held = e.holding.held()
+	for _, path := range guarded.Write {
+		if inRoots(path, l.roots) && exists(path) && filepath.Base(path) != ".git" {
+			held = append(held, path)
+		}
+	}
+	for _, path := range guarded.Read {
+		if exists(path) {
+			hidden = append(hidden, path)
+		}
+	}
+	more, err := e.hiddenPaths()
+	return append(hidden, more...), held, err
+}
+
+// hiddenPaths lists what the deny rules of read forbid as it is now, so that a
+// command can't read it either.
+func (e *engine) hiddenPaths() ([]string, error) {
+	l := e.o.loaded
+	var lists policy.RuleLists
+	for _, r := range restrictions(l.Permissions.Deny, e.sys.home()) {
+		if strings.HasPrefix(r.Text, "read(") || strings.HasPrefix(r.Text, "*(") {
+			lists.Deny = append(lists.Deny, r)
+		}
+	}
+	set, found := policy.Compile(lists, policy.Known{Tools: map[string]policy.SubjectKind{"read": policy.SubjectPath}})
+	if _, err := problems(found); err != nil {
+		return nil, err
+	}
+	paths, complete := set.Hidden(l.roots, e.sys.home(), maxHidden)
+	if !complete {
+		return nil, fmt.Errorf("a deny rule of read has wildcards and the workspace has more than %d files, so not everything that it forbids could be hidden from the command; write the rule with a folder at its start", maxHidden)
+	}
+	return paths, nil
+}
+
+// afterCommand looks for what a command made in a watched place. If it can't be
+// taken away the run ends.
+func (e *engine) afterCommand() string {
+	moved, err := setAside(e.absent)
+	if err != nil {
+		e.abort(&agent.Interrupted{Reason: agent.ReasonError, Detail: "a command made a protected file, which could not be taken away: " + err.Error()})
+	}
+	return strings.Join(moved, "; ")
+}
+
+func isDir(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}
+
+func inRoots(path string, roots []string) bool {
+	for _, r := range roots {
+		if rel, err := filepath.Rel(r, path); err == nil && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return false
+}
