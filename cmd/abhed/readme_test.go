@@ -76,7 +76,7 @@ func TestReadmeGuardAndBackend(t *testing.T) {
 	write(t, guard, block(t, readme, "sh", "guard.sh"))
 	settings := strings.Replace(block(t, readme, "json", `"extensions"`), "/opt/abhed/guard.sh", guard, 1)
 	write(t, filepath.Join(dir, "config.json"), settings)
-	write(t, filepath.Join(dir, "main.go"), "package main\n\nimport (\n\t\"context\"\n\n\t\"github.com/abhed/abhed/ahp\"\n\t\"github.com/abhed/abhed/ahp/backend\"\n)\n\n"+block(t, readme, "go", "backend.Main"))
+	write(t, filepath.Join(dir, "main.go"), block(t, readme, "go", "backend.Main"))
 	freeze := filepath.Join(dir, "freeze")
 	build := exec.Command("go", "build", "-o", freeze, filepath.Join(dir, "main.go"))
 	build.Dir = require.Root(t)

@@ -119,7 +119,7 @@ func (d *demo) play(ctx context.Context) error {
 	if !rep.OK {
 		return errors.New("the record does not verify")
 	}
-	fmt.Fprintf(d.sys.Stdout, "\nSee it again with: abhed record show %s\n", strings.TrimSuffix(filepath.Base(path), ".jsonl"))
+	fmt.Fprintf(d.sys.Stdout, "\nSee all of it with: abhed record show %s (or go run ./cmd/abhed record show …)\n", strings.TrimSuffix(filepath.Base(path), ".jsonl"))
 	return nil
 }
 

@@ -137,6 +137,9 @@ func RecordVerify(sys System, name string) int {
 	return ExitOK
 }
 
+// maxProblems is how many problems of a record are printed.
+const maxProblems = 5
+
 func printReport(w io.Writer, file string, rep *session.Report) {
 	fmt.Fprintf(w, "record    %s\nevents    %d, head %s\n", file, rep.Events, rep.Head.Hash)
 	if rep.KeyID != "" {
@@ -145,12 +148,16 @@ func printReport(w io.Writer, file string, rep *session.Report) {
 	if rep.UnsignedTail > 0 {
 		fmt.Fprintf(w, "unsigned  the last %d events: whoever can write the file could have added or cut such events\n", rep.UnsignedTail)
 	}
-	for _, p := range rep.Problems {
+	for i, p := range rep.Problems {
+		if i == maxProblems {
+			fmt.Fprintf(w, "          … and %d more, which may follow from these\n", len(rep.Problems)-i)
+			break
+		}
 		fmt.Fprintf(w, "problem   %s\n", p)
 	}
 	if rep.OK {
 		fmt.Fprintln(w, "verified  chain, sequence and signatures hold")
 	} else {
-		fmt.Fprintf(w, "BROKEN    %d problems\n", len(rep.Problems))
+		fmt.Fprintf(w, "BROKEN    %d lines are wrong\n", len(rep.Problems))
 	}
 }

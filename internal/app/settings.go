@@ -78,39 +78,11 @@ func loadSettings(o SettingsOptions, sys System) (*loaded, error) {
 		{Layer: config.CommandLine, File: "command line", Dir: cwd, Home: sys.home(), Args: o.args()},
 		{Layer: config.Environment, File: "environment", Dir: cwd, Home: sys.home(), Environ: sys.Environ},
 	}
-	add := func(layer config.Layer, file, base string, must, trusted bool) error {
-		data, err := readBounded(file, maxSettings)
-		if errors.Is(err, fs.ErrNotExist) && !must {
-			l.files = append(l.files, file)
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("the settings can't be read: %w", err)
-		}
-		l.files = append(l.files, file)
-		sources = append(sources, config.Source{Layer: layer, File: file, Dir: base, Home: sys.home(), Data: data, Trusted: trusted})
-		return nil
-	}
-	managed, user := sys.managedFile(), o.ConfigFile
-	switch {
-	case user != "":
-		if user, err = filepath.Abs(user); err != nil {
-			return nil, err
-		}
-	case sys.configDir() != "":
-		user = filepath.Join(sys.configDir(), "config.json")
-	}
-	if err := add(config.Managed, managed, filepath.Dir(managed), false, true); err != nil {
+	files, err := l.read(o, sys)
+	if err != nil {
 		return nil, err
 	}
-	if user != "" {
-		if err := add(config.User, user, filepath.Dir(user), o.ConfigFile != "", true); err != nil {
-			return nil, err
-		}
-	}
-	if err := add(config.Project, filepath.Join(workspace, ".abhed", "config.json"), workspace, false, o.TrustWorkspace); err != nil {
-		return nil, err
-	}
+	sources = append(sources, files...)
 	if l.Settings, err = config.Load(sources); err != nil {
 		return nil, err
 	}
@@ -119,6 +91,45 @@ func loadSettings(o SettingsOptions, sys System) (*loaded, error) {
 		return nil, fmt.Errorf("%s: anchors are not supported by this version; remove the setting", origin)
 	}
 	return l, nil
+}
+
+// read reads the settings files that exist; one that a flag names must.
+func (l *loaded) read(o SettingsOptions, sys System) ([]config.Source, error) {
+	managed, user := sys.managedFile(), o.ConfigFile
+	switch {
+	case user != "":
+		abs, err := filepath.Abs(user)
+		if err != nil {
+			return nil, err
+		}
+		user = abs
+	case sys.configDir() != "":
+		user = filepath.Join(sys.configDir(), "config.json")
+	}
+	var sources []config.Source
+	for _, f := range []struct {
+		layer         config.Layer
+		file, base    string
+		must, trusted bool
+	}{
+		{config.Managed, managed, filepath.Dir(managed), false, true},
+		{config.User, user, filepath.Dir(user), o.ConfigFile != "", true},
+		{config.Project, filepath.Join(l.workspace, ".abhed", "config.json"), l.workspace, false, o.TrustWorkspace},
+	} {
+		if f.file == "" {
+			continue
+		}
+		l.files = append(l.files, f.file)
+		data, err := readBounded(f.file, maxSettings)
+		if errors.Is(err, fs.ErrNotExist) && !f.must {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the settings can't be read: %w", err)
+		}
+		sources = append(sources, config.Source{Layer: f.layer, File: f.file, Dir: f.base, Home: sys.home(), Data: data, Trusted: f.trusted})
+	}
+	return sources, nil
 }
 
 // notes says what of the settings was ignored and what is odd about them.

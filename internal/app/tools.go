@@ -1,6 +1,8 @@
 package app
 
 import (
+	"path/filepath"
+
 	"github.com/abhed/abhed/internal/sandbox"
 	"github.com/abhed/abhed/internal/tool"
 	"github.com/abhed/abhed/internal/tool/bash"
@@ -27,10 +29,25 @@ func (e *engine) builtins() ([]tool.Tool, error) {
 		return nil, err
 	}
 	tracker := workspace.NewTracker()
+	ignore := e.globalIgnore()
 	return []tool.Tool{
 		read.New(tracker, read.Options{}), write.New(tracker), edit.New(tracker),
-		glob.New(glob.Options{Denied: e.readDenied}), grep.New(grep.Options{Denied: e.readDenied}), shell,
+		glob.New(glob.Options{Denied: e.readDenied, GlobalIgnore: ignore}), grep.New(grep.Options{Denied: e.readDenied, GlobalIgnore: ignore}), shell,
 	}, nil
+}
+
+// globalIgnore returns the person's own ignore file, where git looks for it unless
+// told otherwise; "" if there is none.
+func (e *engine) globalIgnore() string {
+	dir := e.sys.dir("XDG_CONFIG_HOME", ".config")
+	if dir == "" {
+		return ""
+	}
+	data, err := readBounded(filepath.Join(dir, "git", "ignore"), 1<<20)
+	if err != nil {
+		return ""
+	}
+	return string(data)
 }
 
 // readDenied reports whether a search must leave the path out. The rules are

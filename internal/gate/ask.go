@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -191,14 +190,6 @@ func (g *Gate) approve(key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.approvals[key] = true
-}
-
-// Approvals returns the hashes of the calls that are approved for the session,
-// sorted.
-func (g *Gate) Approvals() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Sorted(maps.Keys(g.approvals))
 }
 
 // Visible returns s with every character that a terminal might hide, reorder or

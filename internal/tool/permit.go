@@ -30,8 +30,8 @@ func (p Permit) Hash() string {
 	return p.token.hash
 }
 
-// ErrNoPermit is returned for a permit that is zero, spent, revoked or of
-// another authority.
+// ErrNoPermit is returned for a permit that is zero, spent or of another
+// authority.
 var ErrNoPermit = errors.New("no valid permit for this call")
 
 // authority holds the permits that were issued and not yet redeemed.
@@ -61,13 +61,6 @@ func (m *Minter) Mint(call policy.Call, place *policy.Place) Permit {
 	defer m.a.mu.Unlock()
 	m.a.live[t] = struct{}{}
 	return Permit{t}
-}
-
-// Revoke takes a permit back; it is harmless on one that was redeemed.
-func (m *Minter) Revoke(p Permit) {
-	m.a.mu.Lock()
-	defer m.a.mu.Unlock()
-	delete(m.a.live, p.token)
 }
 
 // redeem spends the permit.
