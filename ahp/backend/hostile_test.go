@@ -3,9 +3,11 @@ package backend_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/abhed/abhed/ahp"
@@ -110,4 +112,45 @@ func TestElicitationGrants(t *testing.T) {
 			t.Errorf("%s with %+v: modify: %v", tt.mode, tt.grant, err)
 		}
 	}
+}
+
+// slow is an observer that takes nothing before it may.
+type slow struct {
+	backend.Func
+	may chan struct{}
+}
+
+func (s *slow) Observe(context.Context, *ahp.Event) { <-s.may }
+
+// TestWaitingObservationsAreBounded holds that reading pauses before large
+// observations fill the memory.
+func TestWaitingObservationsAreBounded(t *testing.T) {
+	e := ahptest.ToolBefore("e", `{"a":"`+strings.Repeat("x", 8<<20)+`"}`)
+	msg, err := (&ahp.Observe{Event: e}).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		in, feed := io.Pipe()
+		fed := 0
+		go func() {
+			for range 12 {
+				feed.Write(append(msg, '\n'))
+				fed++
+			}
+			feed.Close()
+		}()
+		may := make(chan struct{})
+		s := backend.New(&slow{may: may}, backend.Options{})
+		done := make(chan error, 1)
+		go func() { done <- s.ServeStdio(context.Background(), in, io.Discard) }()
+		synctest.Wait()
+		if fed > 9 {
+			t.Errorf("%d observations of 8 MiB were read", fed)
+		}
+		close(may)
+		if err := <-done; err != nil || fed != 12 {
+			t.Errorf("%d were read, %v", fed, err)
+		}
+	})
 }

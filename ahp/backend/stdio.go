@@ -15,9 +15,15 @@ import (
 	"github.com/abhed/abhed/ahp"
 )
 
-// maxWaiting bounds the observations that wait for a slow Observe; when it is
-// reached, reading pauses.
-const maxWaiting = 256
+// Bounds of the observations that wait for a slow Observe; when they are reached,
+// reading pauses. A message counts as one, and once more per unit of its size.
+const (
+	maxWaiting  = 256
+	waitingUnit = 256 << 10
+)
+
+// weight is what a message counts for.
+func weight(msg []byte) int { return 1 + len(msg)/waitingUnit }
 
 // ServeStdio answers the messages on in, one per line, with one line each on out,
 // until in ends or ctx does (§16). Requests are answered one after the other;
@@ -28,15 +34,18 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	if c, ok := in.(io.Closer); ok {
 		defer context.AfterFunc(ctx, func() { c.Close() })()
 	}
-	notes := make(chan []byte, maxWaiting)
+	notes := &notes{waiting: make(chan []byte, maxWaiting), taken: make(chan struct{}, maxWaiting)}
 	var observing sync.WaitGroup
 	observing.Go(func() {
-		for msg := range notes {
+		for msg := range notes.waiting {
 			s.Handle(ctx, msg) // reported there; a notification has no reply
+			for range weight(msg) {
+				<-notes.taken
+			}
 		}
 	})
 	defer observing.Wait()
-	defer close(notes)
+	defer close(notes.waiting)
 
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
@@ -63,14 +72,31 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	}
 }
 
+// notes holds the observations that wait; taken holds a token for each unit of
+// their weight.
+type notes struct {
+	waiting chan []byte
+	taken   chan struct{}
+}
+
+// add waits for room. It has one caller at a time, so that two can't each hold a
+// part of what both need.
+func (n *notes) add(ctx context.Context, msg []byte) {
+	for range weight(msg) {
+		select {
+		case n.taken <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+	}
+	n.waiting <- bytes.Clone(msg) // there is room: each that waits holds a token
+}
+
 // serveLine handles one line; it fails only if the reply can't be written.
-func (s *Server) serveLine(ctx context.Context, line []byte, notes chan<- []byte, out io.Writer) error {
+func (s *Server) serveLine(ctx context.Context, line []byte, notes *notes, out io.Writer) error {
 	if _, isRequest := ahp.MessageID(line); !isRequest {
 		if p, err := ahp.Peek(line); err == nil && p.Method == ahp.MethodObserve {
-			select {
-			case notes <- bytes.Clone(line):
-			case <-ctx.Done():
-			}
+			notes.add(ctx, line)
 			return nil
 		}
 	}

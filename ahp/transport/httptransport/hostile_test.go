@@ -131,3 +131,51 @@ func TestLoopbackOnly(t *testing.T) {
 		}
 	}
 }
+
+// TestReuseAfterErrors holds that a refused request spoils nothing for the next one
+// on the same connection, over TLS as well.
+func TestReuseAfterErrors(t *testing.T) {
+	n := 0
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n++; n%2 == 1 {
+			http.Error(w, strings.Repeat("no ", 10000), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"n":%d,"auth":%q}`, n, r.Header.Get("Authorization"))
+	})
+	plain, secure := httptest.NewServer(h), httptest.NewTLSServer(h)
+	defer plain.Close()
+	defer secure.Close()
+	for _, s := range []*httptest.Server{plain, secure} {
+		n = 0
+		opts := httptransport.Options{LookupEnv: func(string) (string, bool) { return "t0k3n", true }}
+		if s == secure {
+			opts.Client = s.Client()
+		}
+		link := open(t, withToken(backendAt(s.URL)), opts)
+		for range 3 {
+			_, err := link.Exchange(t.Context(), []byte(`{}`))
+			if f := ahp.AsFailure(err); f == nil || f.Class != ahp.FailHTTPStatus || strings.Contains(err.Error(), "t0k3n") {
+				t.Errorf("got %v", err)
+			}
+			out, err := link.Exchange(t.Context(), []byte(`{}`))
+			if err != nil || string(out) != fmt.Sprintf(`{"n":%d,"auth":"Bearer t0k3n"}`, n) {
+				t.Errorf("%s, %v", out, err)
+			}
+		}
+	}
+}
+
+func TestIPv6Loopback(t *testing.T) {
+	l, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skip("no IPv6 here: ", err)
+	}
+	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })}}
+	s.Start()
+	defer s.Close()
+	if err := open(t, backendAt(s.URL), httptransport.Options{}).Notify(t.Context(), []byte(`{}`)); err != nil {
+		t.Error(err)
+	}
+}

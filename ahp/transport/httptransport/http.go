@@ -4,11 +4,13 @@
 //
 // It guarantees one POST per message, exact statuses and media types, no followed
 // redirect, no cookie, no compression, bodies of at most 16 MiB, TLS with
-// validation for everything but this machine, and that a credential goes to the
-// configured URL only and into no error.
+// validation for every https URL, plain http to this machine only, and that a
+// credential goes to the configured URL only and into no error. A 401 is a failure
+// of class auth: nothing is discovered, and no other identity is tried (§18).
 //
 // Do not assume that a notification was processed: 202 and 204 say that it
-// arrived.
+// arrived. Do not assume that https goes straight to the backend: the proxy of the
+// environment is used, for https alone, and sees no more than the host.
 package httptransport
 
 import (
