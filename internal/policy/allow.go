@@ -13,11 +13,12 @@ func (e *evaluation) allowsCommand() (finding, bool) {
 	c := e.shell
 	f := finding{what: "no allow rule covers the command"}
 	all := len(c.parts) > 0 || len(c.targets) > 0
+	foreign := c.foreign(e)
 	e.result.Parts = make([]Part, len(c.parts))
 	for i, p := range c.parts {
 		out := &e.result.Parts[i]
 		p.fill(out)
-		r, note := e.covers(p, out)
+		r, note := e.covers(p, foreign, out)
 		if r == nil {
 			out.Note = note
 			if all {
@@ -60,7 +61,8 @@ func (p *part) fill(out *Part) {
 }
 
 // covers returns the allow rule that covers a part, or says why there is none.
-func (e *evaluation) covers(p *part, out *Part) (*rule, string) {
+// foreign says why none but a bare rule can, or is "".
+func (e *evaluation) covers(p *part, foreign string, out *Part) (*rule, string) {
 	harmless := true
 	for _, as := range p.assigns {
 		harmless = harmless && e.harmless(as.name)
@@ -78,6 +80,10 @@ func (e *evaluation) covers(p *part, out *Part) (*rule, string) {
 		}
 		if !harmless {
 			note = "it sets variables that aren't known to be harmless (permissions.env_harmless)"
+			continue
+		}
+		if foreign != "" {
+			note = foreign
 			continue
 		}
 		if len(p.subjects) == 0 || !r.text.matches(p.subjects[0]) {

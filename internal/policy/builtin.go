@@ -41,6 +41,7 @@ var shellBuiltins = set(":", "[", "alias", "bg", "bind", "break", "builtin", "ca
 // builtin judges what is special about builtins of the shell and a few programs.
 func (a *analyzer) builtin(p *part, name string) {
 	args := p.words[1:]
+	a.builtinSets(name, args)
 	switch name {
 	case "cd", "pushd":
 		if name == "pushd" && len(args) == 0 {
@@ -89,12 +90,6 @@ func (a *analyzer) builtin(p *part, name string) {
 		}
 	case "fc":
 		a.fault("fc runs what the history holds")
-	case "set":
-		for _, w := range args {
-			if w.text == "histexpand" || len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.Contains(w.text, "H") {
-				a.fault("history expansion can put any command in the place of \"!\"")
-			}
-		}
 	case "git":
 		a.git(args)
 	}
@@ -147,29 +142,6 @@ func (a *analyzer) chdir(target word) {
 		out.dirs = append(out.dirs, d+"/"+target.text)
 	}
 	a.cwd = out
-}
-
-// commandVariables name commands that some program runs later. It is never
-// changed.
-var commandVariables = set("PAGER", "EDITOR", "VISUAL", "BROWSER", "MANPAGER", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR",
-	"GIT_EXTERNAL_DIFF", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_PROXY_COMMAND", "PROMPT_COMMAND", "LESSOPEN",
-	"LESSCLOSE", "SYSTEMD_PAGER", "FZF_DEFAULT_COMMAND", "SUDO_ASKPASS", "SUDO_EDITOR", "RUSTC_WRAPPER")
-
-// startupVariables name what a shell or the loader reads first. It is never
-// changed.
-var startupVariables = set("BASH_ENV", "ENV", "PS4", "SHELLOPTS", "BASHOPTS", "BASH_FUNC", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")
-
-// runsLater judges an assignment whose value some program will run.
-func (a *analyzer) runsLater(as assign) {
-	switch {
-	case commandVariables[as.name]:
-		outer := a.via
-		a.via = as.name
-		a.text(&part{words: []word{{text: as.name}}}, as.value)
-		a.via = outer
-	case startupVariables[as.name] || strings.HasPrefix(as.name, "BASH_FUNC_") || strings.HasPrefix(as.name, "GIT_CONFIG_KEY_"):
-		a.fault("%s changes what a later program runs", as.name)
-	}
 }
 
 // git judges settings on git's command line that name commands.

@@ -291,6 +291,9 @@ func (e *evaluation) modeCoverage() (note string, ok bool) {
 	case !e.in.Env.TierProcess || !e.in.Env.NetworkOff:
 		return "mode auto covers commands only in a sandbox of tier process without network", false
 	}
+	if name := e.shell.variables.turns; name != "" {
+		return "mode auto doesn't cover a command line that sets " + name + ", which decides what names mean", false
+	}
 	if t := e.shell.outside(e); t != "" {
 		return t, false
 	}

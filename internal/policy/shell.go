@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -69,6 +70,8 @@ type analysis struct {
 	faults []string
 	// bombs are the functions that start themselves again without end.
 	bombs []string
+	// variables are what the command line sets.
+	variables variables
 }
 
 // part is one simple command that may run.
@@ -145,6 +148,8 @@ type analyzer struct {
 	cdUnknown bool
 	// homeKnown reports that nothing in the command sets HOME.
 	homeKnown bool
+	// zsh reports that what is walked is run by zsh.
+	zsh bool
 	// defining are the functions whose bodies are being walked.
 	defining []string
 }
@@ -166,8 +171,11 @@ func analyze(command, workdir string, env *Env, parse func(string) ([]*syntax.St
 }
 
 func (a *analyzer) fault(format string, args ...any) {
-	if len(a.out.faults) < 8 {
-		a.out.faults = append(a.out.faults, fmt.Sprintf(format, args...))
+	if len(a.out.faults) >= 8 {
+		return
+	}
+	if f := fmt.Sprintf(format, args...); !slices.Contains(a.out.faults, f) {
+		a.out.faults = append(a.out.faults, f)
 	}
 }
 

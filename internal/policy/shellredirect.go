@@ -23,6 +23,9 @@ func idle(c syntax.Command) bool {
 // redirect notes a redirection. It returns what a here-document or here-string
 // holds, or nil.
 func (a *analyzer) redirect(r *syntax.Redirect, bare bool) *word {
+	if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
+		a.setsNamed(word{text: strings.Trim(r.N.Value, "{}")}, word{}, setInShell)
+	}
 	if r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc {
 		if r.Hdoc == nil {
 			return &word{}

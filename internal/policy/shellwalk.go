@@ -85,12 +85,11 @@ func (a *analyzer) command(c syntax.Command, stdin *word) {
 		a.repeated(func() { a.stmts(c.Cond); a.stmts(c.Do) })
 	case *syntax.ForClause:
 		if iter, ok := c.Loop.(*syntax.WordIter); ok {
-			for _, w := range iter.Items {
-				a.inner(w)
-			}
+			a.loopVariable(iter)
 		} else {
 			a.inner(c.Loop)
 			a.evaluating(c.Loop)
+			a.arithmeticTree(c.Loop)
 		}
 		a.repeated(func() { a.stmts(c.Do) })
 	case *syntax.CaseClause:
@@ -106,17 +105,41 @@ func (a *analyzer) command(c syntax.Command, stdin *word) {
 	case *syntax.TimeClause:
 		a.timed(c, stdin)
 	case *syntax.CoprocClause:
+		if c.Name != nil {
+			a.sets(a.one(c.Name).text, unknownValue(), setInShell)
+		}
 		outer := a.cwd
 		a.stmt(c.Stmt, nil)
 		a.cwd = outer
 	case *syntax.DeclClause:
 		a.declaration(c)
-	case *syntax.ArithmCmd, *syntax.TestClause, *syntax.LetClause:
+	case *syntax.TestClause:
 		a.inner(c)
 		a.evaluating(c)
+	case *syntax.ArithmCmd, *syntax.LetClause:
+		a.inner(c)
+		a.evaluating(c)
+		a.arithmeticTree(c)
 	default:
 		a.fault("it holds a construct that isn't judged")
 	}
+}
+
+// loopVariable walks through the words that the variable of a loop goes through.
+func (a *analyzer) loopVariable(iter *syntax.WordIter) {
+	value := word{}
+	for _, w := range iter.Items {
+		for _, x := range a.expand(w) {
+			if !isNumeral(x.text) {
+				value = unknownValue()
+			}
+			a.sets(iter.Name.Value, x, setInShell)
+		}
+	}
+	if !iter.InPos.IsValid() {
+		value = unknownValue()
+	}
+	a.sets(iter.Name.Value, value, setInShell)
 }
 
 func (a *analyzer) binary(c *syntax.BinaryCmd, stdin *word) {
@@ -222,20 +245,25 @@ func (a *analyzer) timed(c *syntax.TimeClause, stdin *word) {
 // declaration walks through export, declare, local and their like.
 func (a *analyzer) declaration(c *syntax.DeclClause) {
 	p := &part{words: []word{{text: c.Variant.Value}}, inert: true}
+	var naked []word
 	for _, as := range c.Args {
 		if as.Naked && as.Name == nil {
 			w := a.one(as.Value)
 			a.evaluated(w)
 			p.words = append(p.words, w)
+			naked = append(naked, w)
 			continue
 		}
 		name := a.assign(p, as)
-		if !as.Naked {
+		if as.Naked {
+			naked = append(naked, word{text: name})
+		} else {
 			name += "=" + p.assigns[len(p.assigns)-1].value.text
 		}
 		p.words = append(p.words, word{text: name, unknown: strings.ContainsAny(name, unknownBytes)})
 	}
 	a.add(p)
+	a.declares(c.Variant.Value, naked)
 }
 
 // assign notes an assignment and returns its name.
@@ -243,6 +271,7 @@ func (a *analyzer) assign(p *part, as *syntax.Assign) string {
 	out := assign{name: as.Name.Value}
 	if as.Index != nil {
 		a.inner(as.Index)
+		a.arithmeticTree(as.Index)
 		out.value.unknown = true
 	}
 	switch {
@@ -262,7 +291,7 @@ func (a *analyzer) assign(p *part, as *syntax.Assign) string {
 		return out.name
 	}
 	p.assigns = append(p.assigns, out)
-	a.runsLater(out)
+	a.sets(out.name, out.value, setByPart)
 	return out.name
 }
 
@@ -310,9 +339,20 @@ func (a *analyzer) inner(n syntax.Node) {
 			if n.Index != nil || n.Slice != nil {
 				a.evaluating(n)
 			}
+			if n.Index != nil {
+				a.arithmeticTree(n.Index)
+			}
+			if n.Slice != nil && n.Slice.Offset != nil {
+				a.arithmeticTree(n.Slice.Offset)
+			}
+			if n.Slice != nil && n.Slice.Length != nil {
+				a.arithmeticTree(n.Slice.Length)
+			}
 		case *syntax.ArithmExp:
 			a.evaluating(n)
+			a.arithmeticTree(n)
 		}
+		a.setsWithin(n)
 		return true
 	})
 }

@@ -121,7 +121,7 @@ func (a *analyzer) wrapped(p *part, w wrapper, stdin *word) {
 		}
 		as := assign{name: name, value: word{text: value, unknown: rest[0].unknown}}
 		assigns = append(assigns, as)
-		a.runsLater(as)
+		a.sets(name, as.value, setByPart)
 		rest = rest[1:]
 	}
 	rest = rest[min(w.operands, len(rest)):]
@@ -215,6 +215,10 @@ func (a *analyzer) splitString(p *part, s word, rest []word, stdin *word) {
 // nothing more), or its standard input.
 func (a *analyzer) shell(p *part, name string, stdin *word) {
 	o := scanShellOptions(p.words[1:])
+	a.shellFlags(p.words[1:])
+	outer := a.zsh
+	a.zsh = a.zsh || name == "zsh"
+	defer func() { a.zsh = outer }()
 	switch {
 	case o.unknown:
 		a.fault("what %q runs is not known before it runs", show(joinWords(p.words)))
