@@ -34,14 +34,11 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	if c, ok := in.(io.Closer); ok {
 		defer context.AfterFunc(ctx, func() { c.Close() })()
 	}
-	notes := &notes{waiting: make(chan []byte, maxWaiting), taken: make(chan struct{}, maxWaiting)}
+	notes := newNotes()
 	var observing sync.WaitGroup
 	observing.Go(func() {
-		for msg := range notes.waiting {
-			s.Handle(ctx, msg) // reported there; a notification has no reply
-			for range weight(msg) {
-				<-notes.taken
-			}
+		// What goes wrong is reported there; a notification has no reply.
+		for notes.take(func(msg []byte) { s.Handle(ctx, msg) }) {
 		}
 	})
 	defer observing.Wait()
@@ -77,6 +74,23 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 type notes struct {
 	waiting chan []byte
 	taken   chan struct{}
+}
+
+func newNotes() *notes {
+	return &notes{waiting: make(chan []byte, maxWaiting), taken: make(chan struct{}, maxWaiting)}
+}
+
+// take waits for the next message and gives it to handle; false at the end.
+func (n *notes) take(handle func(msg []byte)) bool {
+	msg, ok := <-n.waiting
+	if !ok {
+		return false
+	}
+	handle(msg)
+	for range weight(msg) {
+		<-n.taken
+	}
+	return true
 }
 
 // add waits for room. It has one caller at a time, so that two can't each hold a

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -298,30 +297,6 @@ func TestUncertainFilters(t *testing.T) {
 		if got := len(fake.Requests()); got != tt.want {
 			t.Errorf("%+v: asked %d times, want %d", tt.filters, got, tt.want)
 		}
-	}
-}
-
-// TestQueueIsBoundedInBytes holds that observations for a backend that doesn't take
-// them don't fill the memory, few as they are.
-func TestQueueIsBoundedInBytes(t *testing.T) {
-	hung := transport.InProcess(func(ctx context.Context, _ []byte) ([]byte, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	})
-	var dropped atomic.Int32
-	h := newHarness(t, harness.Options{CloseTimeout: time.Millisecond, OnDelivery: func(d harness.Delivery) {
-		if strings.Contains(d.Failure.Detail, "dropped") {
-			dropped.Add(1)
-		}
-	}}, party{link: hung, subs: []ahp.Subscription{ahptest.Observe("*")}})
-	e := ahptest.ToolBefore("e", `{"a":"`+strings.Repeat("x", 8<<20)+`"}`)
-	for range 12 {
-		if _, err := h.Observe(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := dropped.Load(); n < 3 || n > 5 {
-		t.Errorf("%d of 12 were dropped", n)
 	}
 }
 
