@@ -27,7 +27,8 @@ import (
 type Transport interface {
 	// Exchange sends a request and returns the reply, undecoded. It returns when
 	// ctx ends. The error is an *ahp.Failure, or wraps context.Canceled if the
-	// caller gave up; any other is a bug of the caller. The reply is the caller's.
+	// caller gave up; any other is a bug, and a harness lets no failure policy open
+	// it. msg must not change before the return. The reply is the caller's.
 	Exchange(ctx context.Context, msg []byte) ([]byte, error)
 	// Notify sends a notification. It returns when the message was handed over, or
 	// when ctx ends. Its errors are those of Exchange.

@@ -42,7 +42,9 @@ type Options struct {
 	// references can't be resolved, and New refuses them.
 	ResolveRef func(ctx context.Context, ref string) (string, error)
 	// Client, if set, is used instead of a client of the transport's own; its
-	// redirect policy and cookie jar are not. It is the caller's to close.
+	// redirect policy and cookie jar are not. Its proxies, its compression, its
+	// idea of a valid certificate, and where it finds "localhost" are the caller's
+	// to answer for, and it is the caller's to close.
 	Client *http.Client
 }
 
