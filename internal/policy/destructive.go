@@ -86,17 +86,34 @@ func indexDestructive() (map[string][]*destructiveRow, []prefixRows) {
 	return index, prefixes
 }
 
+// isDestructiveProgram reports whether the table has a row about a program.
+func isDestructiveProgram(w word) bool {
+	if w.unknown {
+		return false
+	}
+	program := programName(w)
+	if destructiveIndex[program] != nil {
+		return true
+	}
+	return slices.ContainsFunc(destructivePrefixes, func(p prefixRows) bool { return strings.HasPrefix(program, p.prefix) })
+}
+
+// programName returns the base name that the table compares.
+func programName(w word) string {
+	program := base(w.text)
+	if programFold {
+		program = strings.ToLower(program)
+	}
+	return strings.TrimSuffix(program, ".exe")
+}
+
 // destructive returns the strongest hit of the table on the command in words,
 // and its row.
 func destructive(words []word) (hit, *destructiveRow) {
 	if len(words) == 0 || words[0].unknown {
 		return hitNo, nil
 	}
-	program := base(words[0].text)
-	if programFold {
-		program = strings.ToLower(program)
-	}
-	program = strings.TrimSuffix(program, ".exe")
+	program := programName(words[0])
 	rows := destructiveIndex[program]
 	for _, p := range destructivePrefixes {
 		if strings.HasPrefix(program, p.prefix) {

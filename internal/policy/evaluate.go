@@ -14,11 +14,13 @@ type evaluation struct {
 	mode     Mode
 	paths    resolver
 	resolved map[string]resolution
-	roots    lazyDirs
-	homes    lazyDirs // the home directory
-	temp     lazyDirs // the writable places outside the roots
-	result   Result
-	subject  string // folded, of a URL or text
+	// manyFiles reports that a command named more files than are resolved.
+	manyFiles bool
+	roots     lazyDirs
+	homes     lazyDirs // the home directory
+	temp      lazyDirs // the writable places outside the roots
+	result    Result
+	subject   string // folded, of a URL or text
 	// forms is the path of a call whose subject is one.
 	forms *PathForms
 	// shell is what a command line may do.

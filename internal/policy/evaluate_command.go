@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -85,62 +84,22 @@ func (c *shellCall) judge(e *evaluation) {
 		}
 		note(credentialWord(t.target, t.cwd), "%q may hold credentials (credential read)", show(t.target.text))
 	}
+	seen := seenWords{}
 	for _, p := range c.parts {
 		if h, row := destructive(p.words); h != hitNo {
 			note(h, "%q (%s)", show(p.subjects[0]), row.name)
 		}
-		if row, tail := p.destructiveTail(); row != nil {
-			note(hitMaybe, "%q may run %q (%s)", show(p.words[0].text), show(joinWords(tail)), row.name)
-		}
 		for _, w := range p.ownWords() {
+			if seen.again(w, p.cwd) {
+				continue
+			}
 			if h := credentialWord(w, p.cwd); h != hitNo {
 				note(h, "%q may hold credentials (credential read)", show(w.text))
 			}
 		}
 	}
-}
-
-// destructiveTail returns arguments of an unknown program that would be
-// destructive as a command of their own, and the row that says so.
-func (p *part) destructiveTail() (*destructiveRow, []word) {
-	for tail := range p.tails() {
-		if h, row := destructive(tail); h == hitYes && !everydayWords[tail[0].text] {
-			return row, tail
-		}
-	}
-	return nil, nil
-}
-
-// everydayWords are names of the table that as an argument most often mean
-// something else. It is never changed.
-var everydayWords = set("pass", "op", "bw", "security", "vault", "keyring", "doppler", "wipe", "scrub", "halt", "init", "trash", "del")
-
-// tails gives what an unknown program may run: its arguments from each one on,
-// and the pieces of each argument from each one on.
-func (p *part) tails() iter.Seq[[]word] {
-	return func(yield func([]word) bool) {
-		if p.inert || p.wrapper || len(p.words) == 0 {
-			return
-		}
-		for i := 1; i < len(p.words); i++ {
-			if !yield(p.words[i:]) {
-				return
-			}
-			text := p.words[i].text
-			if strings.IndexByte(text, ' ') < 0 || len(text) > maxPath {
-				continue
-			}
-			pieces := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()\"'`=", r) })
-			words := make([]word, len(pieces))
-			for k, piece := range pieces {
-				words[k] = word{text: piece, unknown: strings.ContainsAny(piece, unknownBytes)}
-			}
-			for k := range words {
-				if !yield(words[k:]) {
-					return
-				}
-			}
-		}
+	if c.maybe == "" {
+		c.judgeTails(e)
 	}
 }
 
@@ -259,7 +218,7 @@ func (c *shellCall) matchesText(r *rule) (what string, ok bool) {
 }
 
 // possible says which deny or ask rule may match for some value of an unknown
-// word, or an argument that an unknown program may run; or returns "".
+// word, or returns "".
 func (e *evaluation) possible() string {
 	for _, list := range [...][]*rule{e.rules.deny, e.rules.ask} {
 		for _, r := range list {
@@ -282,23 +241,5 @@ func (p *part) maybeMatches(r *rule) string {
 			return fmt.Sprintf("%q may turn out to match %s", show(p.subjects[0]), r.ref)
 		}
 	}
-	for tail := range p.tails() {
-		if head := base(tail[0].text); head != "" && r.text.mayStart(head) && r.text.possible(head+joinAfter(tail)) {
-			return fmt.Sprintf("%q may run %q, which matches %s", show(p.words[0].text), show(joinWords(tail)), r.ref)
-		}
-	}
 	return ""
-}
-
-// mayStart reports whether the literal start of the pattern fits a program.
-func (p *pattern) mayStart(program string) bool {
-	n := min(len(program), len(p.prefix))
-	return n > 0 && program[:n] == p.prefix[:n]
-}
-
-func joinAfter(words []word) string {
-	if len(words) < 2 {
-		return ""
-	}
-	return " " + joinWords(words[1:])
 }

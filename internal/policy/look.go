@@ -2,7 +2,9 @@ package policy
 
 import (
 	"fmt"
+	"iter"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -34,8 +36,8 @@ func makeLooks(r *Ruleset) looks {
 	return looks{deny: pick(r.deny), ask: pick(r.ask)}
 }
 
-// lookFor returns the first rule of read or write that a redirection or a word
-// of the command matches.
+// lookFor returns a rule of read or write that a redirection or a word of the
+// command matches: the first that is found.
 func (e *evaluation) lookFor(list []look) finding {
 	for _, l := range list {
 		for i := range e.shell.targets {
@@ -52,12 +54,21 @@ func (e *evaluation) lookFor(list []look) finding {
 				}
 			}
 		}
-		if l.rule.path == nil || l.rule.bare {
-			continue // a rule without pattern is about the tool, not about words
-		}
-		for _, p := range e.shell.parts {
-			if w, ok := e.lookAt(l, p, false); ok {
-				return finding{l.rule, fmt.Sprintf("the command names %q", show(w))}
+	}
+	words := slices.DeleteFunc(slices.Clone(list), func(l look) bool {
+		return l.rule.path == nil || l.rule.bare // a rule without pattern is about the tool, not about words
+	})
+	if len(words) == 0 {
+		return finding{}
+	}
+	seen := seenWords{}
+	for _, p := range e.shell.parts {
+		for w := range p.pathWords() {
+			if seen.again(w, p.cwd) {
+				continue
+			}
+			if r := e.lookAtWord(words, w, p.cwd); r != nil {
+				return finding{r, fmt.Sprintf("the command names %q", show(w.text))}
 			}
 		}
 	}
@@ -67,6 +78,9 @@ func (e *evaluation) lookFor(list []look) finding {
 // possibleLook says which word may turn out to be a path that a rule of read or
 // write matches, or returns "".
 func (e *evaluation) possibleLook() string {
+	if e.manyFiles {
+		return fmt.Sprintf("it names more than %d files", maxFiles)
+	}
 	for n, list := range [...][]look{e.rules.looks.deny, e.rules.looks.ask} {
 		for _, l := range list {
 			if l.rule.path == nil {
@@ -75,7 +89,7 @@ func (e *evaluation) possibleLook() string {
 			for i := range e.shell.targets {
 				t := &e.shell.targets[i]
 				relevant := t.writes && l.writes || !t.writes && l.reads
-				if !t.device && relevant && e.lookAtText(l.rule.path, t.target, t.cwd, true) {
+				if !t.device && relevant && e.mayBePath(l.rule.path, t.target, t.cwd) {
 					return fmt.Sprintf("the redirection to %q may turn out to match %s", show(t.target.text), l.rule.ref)
 				}
 			}
@@ -83,8 +97,10 @@ func (e *evaluation) possibleLook() string {
 			// nothing is known need not be asked about there.
 			hidden := n == 0 && l.reads && !l.writes && e.in.Env.TierProcess
 			for _, p := range e.shell.parts {
-				if w, ok := e.lookAt(l, p, true); ok && !(hidden && strings.Trim(w, unknownBytes) == "") {
-					return fmt.Sprintf("%q may turn out to match %s", show(w), l.rule.ref)
+				for w := range p.pathWords() {
+					if !(hidden && strings.Trim(w.text, unknownBytes) == "") && e.mayBePath(l.rule.path, w, p.cwd) {
+						return fmt.Sprintf("%q may turn out to match %s", show(w.text), l.rule.ref)
+					}
 				}
 			}
 		}
@@ -92,56 +108,89 @@ func (e *evaluation) possibleLook() string {
 	return ""
 }
 
-// lookAt reports whether a word of a part matches a path rule; with some, whether
-// a word that isn't wholly known may match it.
-func (e *evaluation) lookAt(l look, p *part, some bool) (string, bool) {
-	for i, w := range p.ownWords() {
-		if i == 0 && !strings.Contains(w.text, "/") {
-			continue // a program found in PATH
+// pathWords gives the words of a part that may be files.
+func (p *part) pathWords() iter.Seq[word] {
+	return func(yield func(word) bool) {
+		for i, w := range p.ownWords() {
+			if i == 0 && !strings.Contains(w.text, "/") {
+				continue // a program found in PATH
+			}
+			if !yield(w) {
+				return
+			}
 		}
-		if e.lookAtText(l.rule.path, w, p.cwd, some) {
-			return w.text, true
+		for _, as := range p.assigns {
+			if !yield(as.value) {
+				return
+			}
 		}
 	}
-	for _, as := range p.assigns {
-		if e.lookAtText(l.rule.path, as.value, p.cwd, some) {
-			return as.value.text, true
-		}
-	}
-	return "", false
 }
 
-// lookAtText reports whether a path rule matches a known word, seen from some
-// directory that is possible; with some, whether it may match a word that isn't
-// wholly known, or a relative one in a directory that isn't.
-func (e *evaluation) lookAtText(r *pathRule, w word, at *cwds, some bool) bool {
-	if w.text == "" || len(w.text) > maxPath || some && !w.unknown && !at.unknown || !some && w.unknown {
-		return false
+// seenWords keeps words from being looked at again.
+type seenWords map[seenWord]bool
+
+type seenWord struct {
+	text string
+	at   *cwds
+}
+
+// again reports whether a word was seen in the same directories before.
+func (s seenWords) again(w word, at *cwds) bool {
+	k := seenWord{w.text, at}
+	if s[k] {
+		return true
 	}
+	s[k] = true
+	return false
+}
+
+// lookAtWord returns a rule that matches a known word, seen from some directory
+// that is possible, or nil.
+func (e *evaluation) lookAtWord(list []look, w word, at *cwds) *rule {
+	if w.text == "" || len(w.text) > maxPath || w.unknown {
+		return nil
+	}
+	// An option is hardly the name of a link, so it is compared as text.
+	option := w.text[0] == '-' && !strings.ContainsAny(w.text, "=/")
 	for _, s := range pathsIn(w.text) {
 		s = processView(s)
-		if some {
-			if (w.unknown || !path.IsAbs(s)) && e.possiblePath(r, s, at) {
-				return true
-			}
-			continue
-		}
 		for _, d := range at.dirs {
-			// An option is hardly the name of a link, so it is compared as text.
-			option := w.text[0] == '-' && !strings.ContainsAny(w.text, "=/")
-			if option && e.matchesForm(r, path.Join(d, s), false, false) || !option && e.literalPath(r, s, d) {
-				return true
+			forms, text := PathForms{}, path.Join(d, s)
+			if !option {
+				forms, text = e.wordForms(s, d)
+			}
+			for _, l := range list {
+				if text != "" && e.matchesForm(l.rule.path, text, false, false) || text == "" && e.matchesPath(l.rule.path, &forms, false) {
+					return l.rule
+				}
 			}
 			if path.IsAbs(s) {
 				break
 			}
 		}
 	}
+	return nil
+}
+
+// mayBePath reports whether a path rule may match a word that isn't wholly known,
+// or a relative one in a directory that isn't.
+func (e *evaluation) mayBePath(r *pathRule, w word, at *cwds) bool {
+	if w.text == "" || len(w.text) > maxPath || !w.unknown && !at.unknown {
+		return false
+	}
+	for _, s := range pathsIn(w.text) {
+		s = processView(s)
+		if (w.unknown || !path.IsAbs(s)) && e.possiblePath(r, s, at) {
+			return true
+		}
+	}
 	return false
 }
 
-// literalPath reports whether a path rule matches s, seen from dir.
-func (e *evaluation) literalPath(r *pathRule, s, dir string) bool {
+// wordForms resolves a word as a file seen from dir; what can't be resolved is
+// returned as text.
+func (e *evaluation) wordForms(s, dir string) (forms PathForms, text string) {
 	given := s
 	if strings.HasPrefix(given, "~") {
 		given = "./" + given // the shell has expanded what it expands
@@ -149,14 +198,17 @@ func (e *evaluation) literalPath(r *pathRule, s, dir string) bool {
 			given = e.in.Env.Home + "/" + rest // but some programs do so too
 		}
 	}
-	if f, err := e.resolve(dir, given); err == nil {
-		return e.matchesPath(r, &f, false)
+	if len(e.resolved) < maxFiles {
+		if f, err := e.resolve(dir, given); err == nil {
+			return f, ""
+		}
+	} else {
+		e.manyFiles = true
 	}
-	abs := given
 	if !path.IsAbs(given) {
-		abs = dir + "/" + given
+		given = dir + "/" + given
 	}
-	return e.matchesForm(r, path.Clean(abs), false, false)
+	return PathForms{}, path.Clean(given)
 }
 
 // possiblePath reports whether a path rule may match s, some of which, or whose

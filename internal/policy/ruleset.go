@@ -21,6 +21,9 @@ type Ruleset struct {
 	allow []*rule
 	// looks is what the path rules of read and write look at in commands.
 	looks looks
+	// starts are the deny and ask rules about commands by the first byte of their
+	// pattern.
+	starts [256][]*rule
 	// parsers is the only part that changes; it is safe for concurrent use.
 	parsers *parserPool
 	json    []byte
@@ -57,6 +60,14 @@ type snapshotJSON struct {
 // finish computes what is derived from the rules.
 func (r *Ruleset) finish() error {
 	r.looks = makeLooks(r)
+	for _, list := range [...][]*rule{r.deny, r.ask} {
+		for _, rule := range list {
+			if rule.text != nil && !rule.bare && rule.text.prefix != "" {
+				first := rule.text.prefix[0]
+				r.starts[first] = append(r.starts[first], rule)
+			}
+		}
+	}
 	r.parsers = &parserPool{}
 	b, err := encode(rulesJSON{snapshotVersion, r.lists, r.known})
 	if err != nil {

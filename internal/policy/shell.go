@@ -166,6 +166,9 @@ func analyze(command, workdir string, env *Env, parse func(string) ([]*syntax.St
 	a.source(command, "")
 	for _, p := range a.out.parts {
 		p.finish(env)
+		if !p.inert && !p.wrapper && len(p.words) > maxPartWords {
+			a.fault("%q has more than %d words", show(p.words[0].text), maxPartWords)
+		}
 	}
 	return a.out
 }

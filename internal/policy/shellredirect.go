@@ -58,8 +58,17 @@ func (a *analyzer) redirect(r *syntax.Redirect, bare bool) *word {
 	default:
 		out.writes = true
 	}
-	a.out.redirs = append(a.out.redirs, out)
+	a.addRedir(out)
 	return nil
+}
+
+// addRedir notes a file that is read or written.
+func (a *analyzer) addRedir(r redir) {
+	if len(a.out.redirs) >= maxParts {
+		a.fault("it has more than %d redirections", maxParts)
+		return
+	}
+	a.out.redirs = append(a.out.redirs, r)
 }
 
 // isDescriptor reports whether the target of ">&" or "<&" is a descriptor and so
