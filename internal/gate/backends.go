@@ -118,9 +118,18 @@ func (j *judgement) state() *ahp.State {
 }
 
 // backendBug refuses a call whose backends could not even be addressed: that is a
-// fault of this program, and no failure policy opens it.
+// fault of this program, and no failure policy opens it. The model is told nothing
+// of what went wrong (ahp-wire.md §14).
 func (j *judgement) backendBug(err error) {
-	j.object(policy.ObjectDeny(policy.Source{Kind: "gate", Name: "backends"}, "the backends could not be asked: "+err.Error(), "internal"), "backend")
+	j.g.recordBug(err)
+	j.object(policy.ObjectDeny(policy.Source{Kind: "gate", Name: "backends"}, harness.SyntheticReason, "internal"), "backend")
+}
+
+// recordBug keeps what went wrong for who reads the record.
+func (g *Gate) recordBug(err error) {
+	_, _ = g.o.Log.Append(event.Draft{Actor: event.ActorGate, Trust: event.TrustHarness, Payload: &event.Notice{
+		Level: "warning", Text: "the backends could not be asked: " + tool.Clean(err.Error()),
+	}})
 }
 
 // take turns what the backends answered into objections. Nothing in it can make a
@@ -128,12 +137,16 @@ func (j *judgement) backendBug(err error) {
 func (j *judgement) take(out *harness.Outcome, t ahp.EventType) {
 	j.d.Asked = append(j.d.Asked, askedBackends(out, t)...)
 	j.g.recordFailures(out, t)
+	if out.Interrupted {
+		j.object(policy.ObjectDeny(policy.Source{Kind: "gate", Name: "backends"}, "the call was cancelled while the backends were asked", "interrupted"), "backend")
+		return
+	}
 	for _, d := range out.Denials {
 		code := d.Code
 		if d.Synthetic {
 			code = "backend_failed"
 		}
-		j.object(policy.ObjectDeny(backendSource(d.By), d.Reason, code), "backend")
+		j.object(policy.ObjectDeny(backendSource(d.By), tool.Clean(d.Reason), code), "backend")
 	}
 	for _, a := range out.Trace {
 		for _, e := range a.Effects {
@@ -143,13 +156,21 @@ func (j *judgement) take(out *harness.Outcome, t ahp.EventType) {
 		}
 	}
 	if out.Flow == ahp.FlowStateStop && j.stop == nil {
-		j.stop = &stopped{by: backendSource(out.StoppedBy).String(), reason: out.StopReason}
+		j.stop = &stopped{by: backendSource(out.StoppedBy).String(), reason: tool.Clean(out.StopReason)}
 	}
 	if out.Candidate != nil {
-		j.candidate = &candidate{by: backendSource(out.CandidateBy).String(), content: valueText(out.Candidate.Value)}
+		j.candidate = &candidate{by: backendSource(out.CandidateBy).String(), content: tool.Clean(valueText(out.Candidate.Value))}
 	}
-	j.d.Messages = append(j.d.Messages, out.Messages...)
+	j.d.Messages = append(j.d.Messages, cleaned(out.Messages)...)
 	j.g.inject(j.call.ID, injectedTexts(out.Injections))
+}
+
+func cleaned(texts []string) []string {
+	var out []string
+	for _, t := range texts {
+		out = append(out, tool.Clean(t))
+	}
+	return out
 }
 
 func backendSource(id ahp.SubscriptionID) policy.Source {
@@ -167,7 +188,7 @@ func askReason(effects []ahp.Effect) string {
 	if len(texts) == 0 {
 		return "it wants a person's approval"
 	}
-	return strings.Join(texts, " ")
+	return tool.Clean(strings.Join(texts, " "))
 }
 
 // valueText is a supplied result as the model reads it: a string as it is,
@@ -281,7 +302,8 @@ func (f *finishing) backends(ctx context.Context) {
 	}
 	out, err := b.h.Dispatch(ctx, b.id.after(f.g.o.Now(), f.o, f.content), caps, nil, harness.DispatchOptions{})
 	if err != nil {
-		f.content, f.isError = "The result was withheld: the backends could not be asked about it: "+err.Error(), true
+		f.g.recordBug(err)
+		f.content, f.isError = "The result was withheld: "+harness.SyntheticReason, true
 		return
 	}
 	f.take(out)
@@ -302,7 +324,7 @@ func (f *finishing) take(out *harness.Outcome) {
 		f.content = tool.Clean(messagesText(out.Event.Items.Messages))
 		f.e.RewrittenBy = append(f.e.RewrittenBy, backendSource(out.ChangedBy).String())
 	}
-	f.e.Messages = append(f.e.Messages, out.Messages...)
+	f.e.Messages = append(f.e.Messages, cleaned(out.Messages)...)
 	f.e.Injected = append(f.e.Injected, injectedTexts(out.Injections)...)
 	if out.Flow == ahp.FlowStateStop {
 		f.stop = backendSource(out.StoppedBy).String() + ": " + out.StopReason
