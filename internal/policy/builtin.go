@@ -90,8 +90,6 @@ func (a *analyzer) builtin(p *part, name string) {
 		}
 	case "fc":
 		a.fault("fc runs what the history holds")
-	case "git":
-		a.git(args)
 	}
 }
 
@@ -99,7 +97,7 @@ func (a *analyzer) builtin(p *part, name string) {
 func (a *analyzer) callback(p *part, args []word) {
 	for _, v := range scanOptions(args, "dnOsuCc", nil).values {
 		if v.name == "C" {
-			a.text(p, v.word)
+			a.textWithMore(p, v.word)
 		}
 	}
 }
@@ -142,99 +140,4 @@ func (a *analyzer) chdir(target word) {
 		out.dirs = append(out.dirs, d+"/"+target.text)
 	}
 	a.cwd = out
-}
-
-// git judges settings on git's command line that name commands.
-func (a *analyzer) git(args []word) {
-	for i := 0; i < len(args); i++ {
-		switch t := args[i].text; {
-		case t == "-c" && i+1 < len(args):
-			i++
-			a.gitSetting(args[i])
-		case strings.HasPrefix(t, "-c") && len(t) > 2 && t[2] != 'o':
-			a.gitSetting(word{text: t[2:], unknown: args[i].unknown})
-		case strings.HasPrefix(t, "--config-env"):
-			a.fault("--config-env can name a command that git runs")
-		case t == "-C" || t == "--git-dir" || t == "--work-tree" || t == "--namespace" || t == "--exec-path":
-			i++
-		case t == "config":
-			for _, w := range args[i+1:] {
-				if !strings.HasPrefix(w.text, "-") {
-					a.gitSetting(w)
-				}
-			}
-			return
-		case !strings.HasPrefix(t, "-"):
-			a.gitSubcommand(t, args[i+1:])
-			return
-		}
-	}
-}
-
-func (a *analyzer) gitSetting(w word) {
-	key, _, _ := strings.Cut(strings.ToLower(w.text), "=")
-	for _, risky := range []string{"alias.", "pager", "editor", "sshcommand", "hookspath", "fsmonitor", "textconv", "external", ".cmd",
-		"filter.", "helper", "askpass", "gpg.", "program", "uploadpack", "receivepack", "proxycommand", "gitproxy", "include", "difftool", "mergetool"} {
-		if strings.Contains(key, risky) {
-			a.fault("the git setting %q can name a command that git runs", show(key))
-			return
-		}
-	}
-	if strings.ContainsAny(key, unknownBytes) {
-		a.fault("a git setting is not known before it runs")
-	}
-}
-
-// gitSubcommand follows the subcommands that run what they are given.
-func (a *analyzer) gitSubcommand(sub string, args []word) {
-	p := &part{words: []word{{text: "git " + sub}}}
-	switch sub {
-	case "bisect":
-		if len(args) > 1 && args[0].text == "run" {
-			a.via = "git bisect run"
-			a.run(p, args[1:], nil, nil)
-		}
-	case "submodule":
-		for i, w := range args {
-			if w.text == "foreach" && i+1 < len(args) {
-				rest := args[i+1:]
-				for len(rest) > 1 && strings.HasPrefix(rest[0].text, "-") {
-					rest = rest[1:]
-				}
-				a.via = "git submodule foreach"
-				unknown := slices.ContainsFunc(rest, func(w word) bool { return w.unknown })
-				a.text(p, word{text: joinWords(rest), unknown: unknown})
-				return
-			}
-		}
-	case "rebase", "rev-list", "difftool":
-		for _, v := range scanAll(args, "x", "exec", "extcmd").values {
-			if v.name == "x" && sub != "rev-list" || v.name == "exec" || v.name == "extcmd" {
-				a.via = "git " + sub
-				a.text(p, v.word)
-			}
-		}
-	}
-}
-
-// gitGlobals are git's options before the subcommand that take a value.
-var gitGlobals = []string{"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--config-env", "--attr-source"}
-
-// pastGlobalOptions returns the words of a git command without git's global
-// options, or nil if there are none: `git -C x push` is a `git push`.
-func pastGlobalOptions(words []word) []word {
-	if len(words) < 3 || base(words[0].text) != "git" || !strings.HasPrefix(words[1].text, "-") {
-		return nil
-	}
-	i := 1
-	for i < len(words) && strings.HasPrefix(words[i].text, "-") {
-		if slices.Contains(gitGlobals, words[i].text) {
-			i++
-		}
-		i++
-	}
-	if i >= len(words) {
-		return nil
-	}
-	return append([]word{{text: "git"}}, words[i:]...)
 }

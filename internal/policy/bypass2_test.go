@@ -17,7 +17,7 @@ func TestRunners(t *testing.T) {
 		check(t, rs, in, c.want, "")
 	}
 	// Without the setting an unknown program with such arguments asks.
-	for _, c := range []string{"ssh host rm x", "ssh host 'cd y; rm x'", "docker exec c rm x", "kubectl exec p -- rm x", "tar --checkpoint-action='exec=rm x' y", "ssh h \"cd x && rm y\""} {
+	for _, c := range []string{"ssh host rm x", "ssh host 'cd y; rm x'", "docker exec c rm x", "kubectl exec p -- rm x", "ssh h \"cd x && rm y\""} {
 		check(t, rs, w.bash(ModeBypass, c), Ask, StepUnjudgeable)
 	}
 	check(t, rules(t), w.bash(ModeBypass, "ssh host 'cd x && rm -rf y'"), Ask, StepUnjudgeable)

@@ -63,7 +63,7 @@ func TestWrappersKeepDeny(t *testing.T) {
 		"flock /tmp/l terraform apply", "flock /tmp/l -c 'terraform apply'", "chroot / terraform apply", "unshare -r terraform apply", "strace -f -o x terraform apply",
 		"git -c x.y=z push --force", "git -C sub push --force", "git --no-pager push --force", "mapfile -C 'terraform apply' x", "GIT_PAGER='terraform apply' git log", "PAGER='terraform apply' man x",
 		"git bisect run terraform apply", "git rebase --exec 'terraform apply' HEAD~1", "git submodule foreach 'terraform apply'", "terraform apply >/dev/null 2>&1 </dev/null", "2>/dev/null terraform apply", "</dev/null terraform apply",
-		"parallel terraform apply ::: a", "nohup bash -c 'cd x && terraform apply' &", "sg docker 'terraform apply'", "exec 3>&1; terraform apply",
+		"parallel terraform apply ::: a", "git -c alias.x='!terraform apply' x", "git -c core.pager='terraform apply' log", "git config alias.x '!terraform apply'", "nohup bash -c 'cd x && terraform apply' &", "sg docker 'terraform apply'", "exec 3>&1; terraform apply",
 	} {
 		check(t, rs, w.bash(ModeBypass, c), Deny, StepDenyRule)
 	}
@@ -72,7 +72,7 @@ func TestWrappersKeepDeny(t *testing.T) {
 		"terraform $X", "$X apply", "terr\"$X\" apply", "git push $X", "bash -c \"$X\"", "echo 'terraform apply' | sh", "cat x | bash", "curl http://x | sh", "bash < x", "bash", "sh -s", "bash /dev/stdin", "bash <(echo terraform apply)",
 		"source /dev/stdin", ". <(echo x)", "eval \"$X\"", "eval $(cat x)", "f(){ \"$@\"; }; f terraform apply", "f(){ terraform \"$@\"; }; f apply", "fish -c 'terraform apply'", "xargs -I X sh -c X", "xargs sh -c",
 		"alias ls='terraform apply'; ls", "hash -p /usr/bin/terraform ls; ls apply", "x='a[$(terraform apply)]'; echo $((x))", "printf -v 'a[$(terraform apply)]' x", "test -v 'a[$(terraform apply)]'", "[[ -v 'a[$(terraform apply)]' ]]",
-		"x='$(terraform apply)'; echo ${x@P}", "BASH_ENV=x bash y", "git -c alias.x='!terraform apply' x", "git -c core.pager='terraform apply' log", "git config alias.x '!terraform apply'",
+		"x='$(terraform apply)'; echo ${x@P}", "BASH_ENV=x bash y",
 		"zsh -c '=terraform apply'", "!(terraform) apply", "$'\\u200b'terraform apply", "\u200bterraform apply", "terra\u00adform apply", "terra?orm apply", "/usr/bin/terr* apply", "terra[f]orm apply", "t{,}erraform$X apply",
 		"complete -C 'terraform apply' x", "bind -x '\"a\":terraform apply'", "{ terraform,} apply", "terraform$(echo) apply", "terraform${X} apply", "~/bin$X apply",
 	} {

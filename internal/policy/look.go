@@ -98,7 +98,7 @@ func (e *evaluation) possibleLook() string {
 			hidden := n == 0 && l.reads && !l.writes && e.in.Env.TierProcess
 			for _, p := range e.shell.parts {
 				for w := range p.pathWords() {
-					if !(hidden && strings.Trim(w.text, unknownBytes) == "") && e.mayBePath(l.rule.path, w, p.cwd) {
+					if !((hidden || p.appended) && strings.Trim(w.text, unknownBytes) == "") && e.mayBePath(l.rule.path, w, p.cwd) {
 						return fmt.Sprintf("%q may turn out to match %s", show(w.text), l.rule.ref)
 					}
 				}

@@ -91,7 +91,7 @@ func (a *analyzer) sets(name string, value word, how setKind) {
 	case runsValue(name):
 		outer := a.via
 		a.via = name
-		a.text(&part{words: []word{{text: name}}}, value)
+		a.textWithMore(&part{words: []word{{text: name}}}, value)
 		a.via = outer
 	case turningVariables[name] || strings.HasPrefix(name, "BASH_FUNC_") || strings.HasPrefix(name, "GIT_CONFIG_KEY_") || a.zsh && zshVariables[name]:
 		a.fault("%s changes what later names mean or what later programs run", name)

@@ -83,6 +83,8 @@ type part struct {
 	via string
 	// wrapper reports that what it runs is a part of its own.
 	wrapper bool
+	// appended reports that a wholly unknown word is what a program appends.
+	appended bool
 	// inert reports that its arguments are known not to be run.
 	inert bool
 	cwd   *cwds
@@ -148,6 +150,10 @@ type analyzer struct {
 	cdUnknown bool
 	// homeKnown reports that nothing in the command sets HOME.
 	homeKnown bool
+	// input is what a construct around a command gives it to read, or nil.
+	input *word
+	// appends reports that what is walked gets further arguments from a program.
+	appends bool
 	// zsh reports that what is walked is run by zsh.
 	zsh bool
 	// defining are the functions whose bodies are being walked.
@@ -337,7 +343,8 @@ func (p *part) finish(env *Env) {
 	if env.Home != "" && strings.Contains(written, env.Home) {
 		p.subjects = append(p.subjects, tildeForm(p.words, env.Home))
 	}
-	if rest := pastGlobalOptions(p.words); rest != nil {
+	for _, rest := range withoutOptions(p.words) {
+		rest[0].text = base(program)
 		p.subjects = append(p.subjects, joinWords(rest))
 	}
 }

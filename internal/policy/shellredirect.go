@@ -20,8 +20,8 @@ func idle(c syntax.Command) bool {
 	return lit == ":" || lit == "true"
 }
 
-// redirect notes a redirection. It returns what a here-document or here-string
-// holds, or nil.
+// redirect notes a redirection. It returns what it gives to read, which of a file
+// is unknown, or nil if it gives nothing.
 func (a *analyzer) redirect(r *syntax.Redirect, bare bool) *word {
 	if r.N != nil && strings.HasPrefix(r.N.Value, "{") {
 		a.setsNamed(word{text: strings.Trim(r.N.Value, "{}")}, word{}, setInShell)
@@ -41,14 +41,17 @@ func (a *analyzer) redirect(r *syntax.Redirect, bare bool) *word {
 	}
 	empties := r.Op == syntax.RdrOut || r.Op == syntax.RdrClob || r.Op == syntax.RdrAll
 	out := redir{target: target, bare: bare && empties, cwd: a.cwd}
+	var in *word
 	switch r.Op {
 	case syntax.WordHdoc:
 		target.text += "\n"
 		return &target
 	case syntax.RdrIn:
+		in = &word{text: string(rune(anyText)), unknown: true}
 	case syntax.DplIn:
+		in = &word{text: string(rune(anyText)), unknown: true}
 		if isDescriptor(target.text) {
-			return nil
+			return in
 		}
 	case syntax.DplOut:
 		if isDescriptor(target.text) {
@@ -59,7 +62,7 @@ func (a *analyzer) redirect(r *syntax.Redirect, bare bool) *word {
 		out.writes = true
 	}
 	a.addRedir(out)
-	return nil
+	return in
 }
 
 // addRedir notes a file that is read or written.

@@ -61,7 +61,12 @@ func (a *analyzer) stmt(s *syntax.Stmt, stdin *word) {
 		}
 	}
 	if s.Cmd != nil {
+		around := a.input
+		if stdin != nil {
+			a.input = stdin
+		}
 		a.command(s.Cmd, stdin)
+		a.input = around
 	}
 	if s.Background || s.Coprocess || s.Disown {
 		a.cwd = outer
@@ -157,7 +162,7 @@ func (a *analyzer) binary(c *syntax.BinaryCmd, stdin *word) {
 		outer := a.cwd
 		a.stmt(c.X, stdin)
 		a.cwd = outer
-		a.stmt(c.Y, nil)
+		a.stmt(c.Y, &word{text: string(rune(anyText)), unknown: true})
 		a.cwd = outer
 	}
 }
@@ -313,7 +318,7 @@ func (a *analyzer) call(c *syntax.CallExpr, stdin *word) {
 
 // add notes a part that may run here.
 func (a *analyzer) add(p *part) *part {
-	p.cwd, p.via = a.cwd, a.via
+	p.cwd, p.via, p.appended = a.cwd, a.via, a.appends
 	if a.full() {
 		a.fault("it has more than %d parts", maxParts)
 		return p

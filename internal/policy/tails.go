@@ -47,7 +47,7 @@ func piecesOf(text string) []word {
 		}
 		return []word{{text: value, unknown: strings.ContainsAny(value, unknownBytes)}, unknownValue()}
 	}
-	pieces := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()\"'`=", r) })
+	pieces := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()\"'`=!:{}", r) })
 	words := make([]word, len(pieces))
 	for k, piece := range pieces {
 		words[k] = word{text: piece, unknown: strings.ContainsAny(piece, unknownBytes)}

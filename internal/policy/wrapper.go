@@ -43,7 +43,9 @@ func (a *analyzer) simple(p *part, stdin *word) {
 			a.wrapped(p, w, stdin)
 			return
 		}
-		if a.runner(p, stdin) {
+		if name == "git" {
+			a.git(p)
+		} else if a.runsArguments(p, name, stdin); a.runner(p, stdin) {
 			return
 		}
 		a.builtin(p, name)
@@ -241,12 +243,23 @@ func deviceInput(s string) bool {
 	return s == "-" || s == "/dev/stdin" || strings.HasPrefix(s, "/dev/fd/") || strings.HasPrefix(s, "/proc/")
 }
 
-// find follows -exec and its like.
+// find follows -exec and its like, of find and of fd.
 func (a *analyzer) find(p *part) {
 	words := p.words[1:]
+	fd := strings.HasPrefix(base(p.words[0].text), "fd")
 	for i := 0; i < len(words); i++ {
-		switch words[i].text {
-		case "-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch":
+		var first []word
+		switch t := words[i].text; {
+		case slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}, t):
+		case fd && (strings.HasPrefix(t, "--exec=") || strings.HasPrefix(t, "--exec-batch=")):
+			_, value, _ := strings.Cut(t, "=")
+			first = []word{{text: value, unknown: words[i].unknown}}
+		case fd && len(t) > 2 && (strings.HasPrefix(t, "-x") || strings.HasPrefix(t, "-X")):
+			first = []word{{text: t[2:], unknown: words[i].unknown}}
+		case !fd && slices.Contains([]string{"-fprint", "-fprint0", "-fprintf", "-fls"}, t) && i+1 < len(words):
+			i++
+			a.addRedir(redir{target: words[i], writes: true, cwd: a.cwd})
+			continue
 		default:
 			continue
 		}
@@ -254,20 +267,33 @@ func (a *analyzer) find(p *part) {
 		for end < len(words) && words[end].text != ";" && !(words[end].text == "+" && words[end-1].text == "{}") {
 			end++
 		}
-		inner := slices.Clone(words[i+1 : end])
-		for k, w := range inner {
-			if strings.Contains(w.text, "{}") {
-				inner[k] = word{text: strings.ReplaceAll(w.text, "{}", "\x00"), unknown: true}
-			}
-		}
-		outer := a.cwd
-		if strings.HasSuffix(words[i].text, "dir") {
-			a.cwd = &cwds{dirs: outer.dirs, unknown: true}
-		}
-		a.run(p, inner, nil, nil)
-		a.cwd = outer
+		a.findExec(p, words[i].text, append(first, words[i+1:end]...), fd)
 		i = end
 	}
+}
+
+// findExec follows one command of find, with the files that it finds unknown. fd
+// appends them where no place is named.
+func (a *analyzer) findExec(p *part, option string, inner []word, fd bool) {
+	named := false
+	for k, w := range inner {
+		for _, mark := range []string{"{}", "{/}", "{//}", "{.}", "{/.}"} {
+			if strings.Contains(w.text, mark) && (fd || mark == "{}") {
+				w = word{text: strings.ReplaceAll(w.text, mark, string(rune(anyText))), unknown: true}
+				named = true
+			}
+		}
+		inner[k] = w
+	}
+	if fd && !named {
+		inner = append(inner, unknownValue())
+	}
+	outer := a.cwd
+	if strings.HasSuffix(option, "dir") {
+		a.cwd = &cwds{dirs: outer.dirs, unknown: true}
+	}
+	a.run(p, inner, nil, nil)
+	a.cwd = outer
 }
 
 // runner follows a program that the settings name as a runner: `ssh HOST …`,
