@@ -117,17 +117,17 @@ func TestBackendPerEvent(t *testing.T) {
 			call("write", `{"path":"release/x","content":""}`),
 			modeltest.Turn{Expect: "refused by backend org.test.demo", Calls: []modeltest.Call{{ID: "c2", Name: "write", Args: markerArgs}, {ID: "c3", Name: "read", Args: `{"path":"marker"}`}}},
 			done())
-		count := filepath.Join(w.home, "starts")
 		w.opts.Registration = w.put(filepath.Join(w.home, "reg.json"), fmt.Sprintf(`{"protocolVersion":"draft","hooks":[{"id":"org.test.demo",
-			"transport":{"type":"stdio","command":%q,"args":["-c","echo x >> \"$1\"; exec \"$2\" \"$3\"","sh",%q,%q,%q],"lifecycle":%q},
+			"transport":{"type":"stdio","command":%q,"args":["-c","echo x >> starts; exec \"$1\" \"$2\"","sh",%q,%q],"lifecycle":%q},
 			"subscriptions":[{"events":["tool.before"],"mode":"intercept","timeoutMs":20000,"failurePolicy":"fail-closed","content":{"default":"body"}}]}]}`,
-			sh, count, self, app.DemoBackendCommand, lifecycle))
+			sh, self, app.DemoBackendCommand, lifecycle))
 		w.opts.Mode = "accept-edits"
 		r := w.run(t.Context())
 		if v := w.server.Violations(); r.code != 0 || len(v) > 0 || w.has("release") || !w.has("marker") || !strings.Contains(outcome(w.events(r), "c3"), "1\tx") {
 			t.Errorf("%s: exit %d, %v\n%s", lifecycle, r.code, v, r.err)
 		}
-		if data, _ := os.ReadFile(count); strings.Count(string(data), "x") != starts {
+		// It is started in the folder of its registration.
+		if data, _ := os.ReadFile(filepath.Join(w.home, "starts")); strings.Count(string(data), "x") != starts {
 			t.Errorf("%s: started %d times, want %d", lifecycle, strings.Count(string(data), "x"), starts)
 		}
 		for _, e := range w.events(r) {
@@ -211,6 +211,15 @@ func TestResumeSendsWhatWasSaid(t *testing.T) {
 	}
 	if v := w.server.Violations(); len(v) > 0 {
 		t.Error(v)
+	}
+	var turns []int
+	for _, e := range w.events(third) {
+		if p, ok := e.Payload.(*event.TurnStarted); ok {
+			turns = append(turns, p.Turn)
+		}
+	}
+	if !slices.Equal(turns, []int{1, 2, 3, 4}) {
+		t.Errorf("the turns are numbered %v", turns)
 	}
 }
 

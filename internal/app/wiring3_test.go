@@ -32,14 +32,34 @@ func TestExtensionsHearBothEnds(t *testing.T) {
 		w := newWorld(t, turn)
 		w.opts.Mode = "plan"
 		log := filepath.Join(w.home, "heard")
-		w.extension("", `while IFS= read -r r; do case $r in
-*'"event":"session_'*) printf '%s\n' "$r" >> '`+log+`' ;; esac; echo '{}'; done`)
+		w.extension(`,"env":{"HEARD":"`+log+`"}`, `while IFS= read -r r; do case $r in
+*'"event":"session_'*) printf '%s\n' "$r" >> "$HEARD" ;; esac; echo '{}'; done`)
 		r := w.run(t.Context())
 		data, _ := os.ReadFile(log)
 		lines := strings.Split(strings.TrimSpace(string(data)), "\n")
 		if len(lines) != 2 || !has(lines[0], `"event":"session_start"`, fmt.Sprintf(`"workspace":%q`, w.dir), `"model":"env/test"`, `"mode":"plan"`) ||
 			!has(lines[1], `"event":"session_end"`, fmt.Sprintf(`"reason":%q`, reason)) {
 			t.Errorf("%s: exit %d, the extension heard\n%s\n%s", reason, r.code, data, r.err)
+		}
+	}
+}
+
+// TestSilentExtension configures how long an extension may be silent, and what it
+// means.
+func TestSilentExtension(t *testing.T) {
+	for failure, marker := range map[string]bool{"block": false, "ask": false, "skip": true} {
+		w := newWorld(t, call("write", markerArgs), done())
+		w.extension(`,"events":["tool_call"],"timeout_ms":50,"on_failure":"`+failure+`"`, `while IFS= read -r r; do case $r in
+*'"event":"tool_call"'*) ;; *) echo '{}' ;; esac; done`)
+		r := w.run(t.Context())
+		var dead *event.ExtensionChanged
+		for _, e := range w.events(r) {
+			if p, ok := e.Payload.(*event.ExtensionChanged); ok && p.State == "dead" {
+				dead = p
+			}
+		}
+		if r.code != 0 || w.has("marker") != marker || dead == nil || dead.OnFailure != failure || !strings.Contains(dead.Cause, "50ms") {
+			t.Errorf("%s: exit %d, marker %t, want %t; %+v\n%s", failure, r.code, w.has("marker"), marker, dead, r.err)
 		}
 	}
 }
@@ -138,6 +158,7 @@ func TestRedactedResults(t *testing.T) {
 		"extension ext": func(w *world) {
 			w.extension(`,"events":["tool_result"]`, `while IFS= read -r r; do case $r in
 *'"event":"tool_result"'*`+secret+`*) echo '{"content":"[redacted]"}' ;;
+*'"event":"tool_call"'*) echo '{"block":true,"reason":"it did not subscribe to this"}' ;;
 *) echo '{}' ;; esac; done`)
 		},
 		"backend org.test.judge": func(w *world) {
