@@ -14,6 +14,8 @@ type evaluation struct {
 	mode     Mode
 	paths    resolver
 	resolved map[string]resolution
+	// aliased has what aliases found.
+	aliased map[*pathRule][]*pathRule
 	// manyFiles reports that a command named more files than are resolved.
 	manyFiles bool
 	roots     lazyDirs

@@ -8,13 +8,13 @@ import (
 // matchesPath reports whether a path rule matches a path: in any form, or with
 // allow in its true place alone.
 func (e *evaluation) matchesPath(r *pathRule, f *PathForms, allow bool) bool {
-	if e.matchesForm(r, f.Place.Path, f.Place.Fold, false) {
+	if allow {
+		return e.matchesForm(r, f.Place.Path, f.Place.Fold, false)
+	}
+	if e.reaches(r, f.Place.Path, f.Place.Fold, false) {
 		return true
 	}
-	if allow {
-		return false
-	}
-	if f.Absolute != f.Place.Path && e.matchesForm(r, f.Absolute, f.Place.Fold, false) {
+	if f.Absolute != f.Place.Path && e.reaches(r, f.Absolute, f.Place.Fold, false) {
 		return true
 	}
 	if f.Given != f.Absolute && r.base == baseAbsolute && r.matches(foldName(f.Given, f.Place.Fold), f.Place.Fold, false) {
@@ -24,9 +24,59 @@ func (e *evaluation) matchesPath(r *pathRule, f *PathForms, allow bool) bool {
 	// forbids it in the other system's spelling too.
 	if strings.Contains(f.Given, `\`) {
 		other := strings.ReplaceAll(strings.TrimPrefix(f.Absolute, `\\?\`), `\`, "/")
-		return e.matchesForm(r, other, f.Place.Fold, false)
+		return e.reaches(r, other, f.Place.Fold, false)
 	}
 	return false
+}
+
+// reaches reports whether a deny or ask rule matches an absolute path: as written,
+// or with the links resolved through which the rule is written.
+func (e *evaluation) reaches(r *pathRule, p string, fold, some bool) bool {
+	if e.matchesForm(r, p, fold, some) {
+		return true
+	}
+	for _, alias := range e.aliases(r) {
+		if e.matchesForm(alias, p, fold, some) {
+			return true
+		}
+	}
+	return false
+}
+
+// aliases returns the rules that r is once the links in its literal start are
+// resolved, of which there are none if there is no link. They are found once in
+// an evaluation.
+func (e *evaluation) aliases(r *pathRule) []*pathRule {
+	if r.head == "" {
+		return nil
+	}
+	if out, ok := e.aliased[r]; ok {
+		return out
+	}
+	bases := []string{""}
+	switch r.base {
+	case baseHome:
+		bases = e.homes.get(e)
+	case baseRoot:
+		bases = e.roots.get(e)
+	}
+	var out []*pathRule
+	for _, b := range bases {
+		f, err := e.resolve("/", b+r.head)
+		if err != nil || f.Place.Path == f.Absolute {
+			continue // what can't be resolved, nothing can be reached through
+		}
+		pat := escapePattern(f.Place.Path)
+		if r.tail != "" {
+			pat = strings.TrimSuffix(pat, "/") + "/" + r.tail
+		}
+		out = append(out, compilePathRule(pat))
+	}
+	if e.aliased == nil {
+		e.aliased = make(map[*pathRule][]*pathRule)
+	}
+	e.aliased[r] = out
+	return out
 }
 
 // matchesForm reports whether a path rule matches the absolute path p; with some,

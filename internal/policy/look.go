@@ -161,7 +161,7 @@ func (e *evaluation) lookAtWord(list []look, w word, at *cwds) *rule {
 				forms, text = e.wordForms(s, d)
 			}
 			for _, l := range list {
-				if text != "" && e.matchesForm(l.rule.path, text, false, false) || text == "" && e.matchesPath(l.rule.path, &forms, false) {
+				if text != "" && e.reaches(l.rule.path, text, false, false) || text == "" && e.matchesPath(l.rule.path, &forms, false) {
 					return l.rule
 				}
 			}
@@ -215,16 +215,16 @@ func (e *evaluation) wordForms(s, dir string) (forms PathForms, text string) {
 // directory, is unknown.
 func (e *evaluation) possiblePath(r *pathRule, s string, at *cwds) bool {
 	switch {
-	case s[0] == anyText:
+	case s[0] == anyText, !path.IsAbs(s) && at.unknown:
 		// It may begin anywhere, so it may be any path that ends so.
-		return r.matches(s, false, true) || r.matches("\x00/"+s, false, true)
+		return slices.ContainsFunc(append([]*pathRule{r}, e.aliases(r)...), func(r *pathRule) bool {
+			return r.matches(s, false, true) || r.matches("\x00/"+s, false, true)
+		})
 	case path.IsAbs(s):
-		return e.matchesForm(r, cleanWord(s), false, true)
-	case at.unknown:
-		return r.matches("\x00/"+s, false, true) || r.matches(s, false, true)
+		return e.reaches(r, cleanWord(s), false, true)
 	}
 	for _, d := range at.dirs {
-		if e.matchesForm(r, cleanWord(d+"/"+s), false, true) {
+		if e.reaches(r, cleanWord(d+"/"+s), false, true) {
 			return true
 		}
 	}

@@ -181,8 +181,8 @@ func checkEscapes(s string) string {
 		if i == len(s) {
 			return `it ends in a lone "\"; write "\\" for a backslash`
 		}
-		if s[i] != '*' && s[i] != '?' && s[i] != '\\' {
-			return `"\" stands only before "*", "?" or "\"; write "\\" for a backslash`
+		if strings.IndexByte(`*?\{}`, s[i]) < 0 {
+			return `"\" stands only before "*", "?", "\", "{" or "}"; write "\\" for a backslash`
 		}
 	}
 	return ""

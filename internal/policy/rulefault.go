@@ -142,6 +142,9 @@ type pathRule struct {
 	base     pathBase
 	variants []*pattern
 	folded   []*pattern
+	// head is the path before the first component with a wildcard, unescaped, and
+	// tail the pattern of what follows it.
+	head, tail string
 }
 
 type pathBase uint8
@@ -164,7 +167,26 @@ func compilePathRule(pat string) *pathRule {
 	}
 	r.variants = compilePathPattern(pat)
 	r.folded = compilePathPattern(strings.ToLower(foldName(pat, false)))
+	for r.tail = strings.TrimPrefix(pat, "/"); r.tail != ""; {
+		component, rest, _ := strings.Cut(r.tail, "/")
+		literal, ok := literalOf(component)
+		if !ok {
+			break
+		}
+		r.head, r.tail = r.head+"/"+literal, rest
+	}
 	return r
+}
+
+// literalOf returns the text that a pattern without wildcards stands for.
+func literalOf(pat string) (string, bool) {
+	p := compileText(pat)
+	return p.prefix, p.literal
+}
+
+// escapePattern returns the pattern that matches s alone.
+func escapePattern(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `{`, `\{`, `}`, `\}`).Replace(s)
 }
 
 // matches reports whether the path text p matches; with some, whether it does
