@@ -2,10 +2,8 @@ package policy
 
 import (
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
-	"strings"
 )
 
 // Hidden returns the files and folders that exist and that a deny rule of read
@@ -13,8 +11,28 @@ import (
 // (gate.md §3). At most limit entries are looked at; complete is false if there
 // were more, and then something may be missing.
 //
-// Do not assume that what is made later is hidden: only evaluation sees that.
+// A rule without a pattern, or with one that matches everything ("read", "*",
+// "read(**)"), names no file and adds nothing: it forbids the tool, and hiding
+// every file would leave no command to run. Do not assume that what is made later
+// is hidden: only evaluation sees that.
 func (r *Ruleset) Hidden(roots []string, home string, limit int) (paths []string, complete bool) {
+	return r.existing(toolRead, roots, home, limit)
+}
+
+// Frozen returns the files and folders that exist and that a deny rule of write
+// matches, with links resolved, so that a sandbox can keep commands from writing
+// them; otherwise it is like Hidden. What rules of every tool match
+// ("*(secret/**)") is in both lists; what only a rule of edit matches is in
+// neither.
+//
+// Do not assume that a path which doesn't exist yet can't be made: only evaluation
+// sees that.
+func (r *Ruleset) Frozen(roots []string, home string, limit int) (paths []string, complete bool) {
+	return r.existing(toolWrite, roots, home, limit)
+}
+
+// existing returns what exists and a deny rule of a tool matches.
+func (r *Ruleset) existing(tool string, roots []string, home string, limit int) (paths []string, complete bool) {
 	in := &Input{Call: Call{Roots: roots}, Env: Env{Home: home}}
 	h := &hiding{e: &evaluation{rules: r, in: in}, left: limit, seen: map[string]bool{}}
 	h.e.paths.home = home
@@ -23,12 +41,11 @@ func (r *Ruleset) Hidden(roots []string, home string, limit int) (paths []string
 		h.e.homes.given = []string{home}
 	}
 	for _, rule := range r.deny {
-		if rule.path == nil || rule.bare || !rule.tool.matches(toolRead) {
+		if rule.path == nil || rule.bare || !rule.tool.matches(tool) {
 			continue
 		}
-		_, pattern, _ := strings.Cut(strings.TrimSuffix(rule.ref.Text, ")"), "(")
 		for _, base := range h.bases(rule.path.base) {
-			h.search(rule, base, strings.TrimPrefix(strings.TrimPrefix(pattern, "~"), "/"))
+			h.search(rule, base)
 		}
 	}
 	return h.found, h.left > 0
@@ -55,19 +72,12 @@ func (h *hiding) bases(b pathBase) []string {
 
 // search finds what rule matches below base: the stretch of the pattern without
 // wildcards leads to where a walk has to begin.
-func (h *hiding) search(r *rule, base, pattern string) {
-	start := base
-	for pattern != "" {
-		component, rest, _ := strings.Cut(pattern, "/")
-		if strings.ContainsAny(component, `*?\`) {
-			break
-		}
-		start, pattern = path.Join(start, component), rest
-	}
-	if _, err := os.Lstat(start); err != nil {
+func (h *hiding) search(r *rule, base string) {
+	start, err := filepath.EvalSymlinks(path.Join(base, r.path.head))
+	if err != nil {
 		return
 	}
-	if pattern == "" || pattern == "**" {
+	if r.path.tail == "" || r.path.tail == "**" {
 		h.add(start)
 		return
 	}
@@ -120,6 +130,7 @@ func (r *Ruleset) ReadDenied(roots []string, home string, protected []string) fu
 		for _, rule := range list {
 			if rule.path != nil && !rule.bare && rule.tool.matches(toolRead) {
 				rules = append(rules, rule.path)
+				e.aliases(rule.path) // found here, so that the function only reads
 			}
 		}
 	}

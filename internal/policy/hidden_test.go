@@ -61,6 +61,51 @@ func TestHidden(t *testing.T) {
 	}
 }
 
+// TestFrozen covers what a sandbox mounts read-only, and what is found by way of a
+// link.
+func TestFrozen(t *testing.T) {
+	w := newWorld(t)
+	for _, f := range []string{"real/x.key", "real/sub/y.key", "real/z", "work/go.sum", "work/gen/a.go", "work/b.go", "home/.bashrc"} {
+		p := filepath.Join(w.base, f)
+		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link(t, w.base+"/real", w.base+"/link")
+	link(t, w.base+"/real", w.root+"/inner")
+	for _, tt := range []struct {
+		rule           string
+		frozen, hidden []string
+	}{
+		{"write(go.sum)", []string{"work/go.sum"}, nil}, {"write(gen/**)", []string{"work/gen"}, nil}, {"write(**/*.go)", []string{"work/b.go", "work/gen/a.go"}, nil}, {"write(~/.bashrc)", []string{"home/.bashrc"}, nil}, {"write(missing)", nil, nil},
+		{"write(" + w.base + "/link/*.key)", []string{"real/x.key"}, nil}, {"write(" + w.base + "/link/**)", []string{"real"}, nil}, {"write(inner/**/*.key)", []string{"real/sub/y.key", "real/x.key"}, nil}, {"write(" + w.base + "/link)", []string{"real"}, nil},
+		{"read(" + w.base + "/link/*.key)", nil, []string{"real/x.key"}}, {"*(go.sum)", []string{"work/go.sum"}, []string{"work/go.sum"}},
+		{"write", nil, nil}, {"*", nil, nil}, {"write(**)", nil, nil}, {"edit(go.sum)", nil, nil}, {"bash(go.sum)", nil, nil},
+	} {
+		rs := rules(t, "deny "+tt.rule, "ask write(b.go)", "allow write(go.sum)")
+		for name, list := range map[string]struct {
+			find func([]string, string, int) ([]string, bool)
+			want []string
+		}{"frozen": {rs.Frozen, tt.frozen}, "hidden": {rs.Hidden, tt.hidden}} {
+			got, complete := list.find([]string{w.root}, w.home, 1000)
+			slices.Sort(got)
+			var want []string
+			for _, p := range list.want {
+				want = append(want, filepath.Join(w.base, p))
+			}
+			if !slices.Equal(got, want) || !complete {
+				t.Errorf("%s: %s is %v (complete %t), want %v", tt.rule, name, got, complete, want)
+			}
+		}
+	}
+	if _, complete := rules(t, "deny write(**/*.go)").Frozen([]string{w.root}, w.home, 2); complete {
+		t.Error("a search of 2 entries says that it is complete")
+	}
+}
+
 func TestMatches(t *testing.T) {
 	rs, problems := Compile(RuleLists{Deny: []RuleText{{Text: "bash(git push*)"}, {Text: "write"}}}, Known{Tools: map[string]SubjectKind{"bash": SubjectCommand, "write": SubjectPath, "read": SubjectPath}})
 	if rs == nil {
@@ -98,6 +143,11 @@ func TestReadDenied(t *testing.T) {
 		if denied(p) != want {
 			t.Errorf("%s: %t, want %t", p, !want, want)
 		}
+	}
+	w := newWorld(t)
+	link(t, w.home, w.base+"/link")
+	if rs := rules(t, "deny read("+w.base+"/link/*)"); !rs.ReadDenied([]string{w.root}, w.home, nil)(w.home + "/x") {
+		t.Error("a rule by way of a link doesn't hold for the place itself")
 	}
 	none, _ := Compile(RuleLists{Deny: []RuleText{{Text: "read"}}}, known)
 	if none.ReadDenied([]string{"/w"}, "/h", nil) != nil {
