@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -64,8 +65,11 @@ func compileAll(patterns ...string) []*pattern {
 // credentialPath says whether an absolute path is a file of secrets. Public keys
 // aren't.
 func credentialPath(p string) hit {
-	if strings.HasSuffix(p, ".pub") || !mayBeCredential(p) {
+	if strings.HasSuffix(p, ".pub") {
 		return hitNo
+	}
+	if !mayBeCredential(p) {
+		return credentialGlob(p)
 	}
 	for _, c := range credentialPaths {
 		if c.matches(p) {
@@ -78,6 +82,23 @@ func credentialPath(p string) hit {
 				return hitMaybe
 			}
 		}
+	}
+	return hitNo
+}
+
+// rootedCredentials are those of credentialPaths that begin at the root directory.
+// It is never changed.
+var rootedCredentials = slices.DeleteFunc(slices.Clone(credentialPaths), func(p *pattern) bool { return !strings.HasPrefix(p.prefix, "/") })
+
+// credentialGlob says whether an absolute path may be a file of secrets although
+// the names that lead there aren't known: "/e*/shadow". The others of the table
+// are in folders whose name begins with a dot, which a glob doesn't stand for.
+func credentialGlob(p string) hit {
+	if len(p) < 2 || p[0] != '/' || p[1] == anyText || !strings.ContainsAny(p, unknownBytes) {
+		return hitNo // of a path that is wholly unknown nothing is said
+	}
+	if slices.ContainsFunc(rootedCredentials, func(c *pattern) bool { return c.possible(p) }) {
+		return hitMaybe
 	}
 	return hitNo
 }

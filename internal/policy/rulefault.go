@@ -50,12 +50,34 @@ func pathPatternFault(pat string) string {
 	case utf8.RuneCountInString(pat) > maxPath:
 		return "it can never match: no path is that long"
 	}
+	if alternatives(pat) {
+		return `braces aren't patterns, so it would match only a file of that very name; write one rule for each alternative, or "\{" and "\}" for braces of a name`
+	}
 	for _, part := range strings.Split(rest, "/") {
 		if part == ".." || part == "." && rest != "." {
 			return fmt.Sprintf("it can never match: compared paths hold no %q; write the path without it", part)
 		}
 	}
 	return ""
+}
+
+// alternatives reports whether a pattern holds braces that a shell would expand:
+// "{a,b}" or "{1..3}", with no backslash before a brace.
+func alternatives(pat string) bool {
+	open, several := false, false
+	for i := 0; i < len(pat); i++ {
+		switch c := pat[i]; {
+		case c == '\\':
+			i++
+		case c == '{':
+			open = true
+		case c == ',' || strings.HasPrefix(pat[i:], ".."):
+			several = several || open
+		case c == '}' && several:
+			return true
+		}
+	}
+	return false
 }
 
 // urlPatternFault says why a pattern can never match an absolute URL, or returns
