@@ -50,6 +50,7 @@ type engine struct {
 	backends *gate.Backends
 	tools    *tool.Registry
 	rules    *gate.Rules
+	ruleset  *policy.Ruleset
 	matchers []*matcher
 	denied   func(path string) bool // what searches leave out, nil if nothing
 	holding  *holding               // what commands may not make or change

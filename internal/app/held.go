@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/abhed/abhed/internal/agent"
-	"github.com/abhed/abhed/internal/policy"
 )
 
 // maxHidden bounds the files that are looked at to find what must be hidden from a
@@ -127,29 +126,25 @@ func (e *engine) beforeCommand() (hidden, held []string, err error) {
 			hidden = append(hidden, path)
 		}
 	}
-	more, err := e.hiddenPaths()
-	return append(hidden, more...), held, err
-}
-
-// hiddenPaths lists what the deny rules of read forbid as it is now, so that a
-// command can't read it either.
-func (e *engine) hiddenPaths() ([]string, error) {
-	l := e.o.loaded
-	var lists policy.RuleLists
-	for _, r := range restrictions(l.Permissions.Deny, e.sys.home()) {
-		if strings.HasPrefix(r.Text, "read(") || strings.HasPrefix(r.Text, "*(") {
-			lists.Deny = append(lists.Deny, r)
+	unread, unwritten, err := e.forbidden()
+	for _, path := range unwritten {
+		if inRoots(path, l.roots) { // elsewhere nothing can be written anyway
+			held = append(held, path)
 		}
 	}
-	set, found := policy.Compile(lists, policy.Known{Tools: map[string]policy.SubjectKind{"read": policy.SubjectPath}})
-	if _, err := problems(found); err != nil {
-		return nil, err
+	return append(hidden, unread...), held, err
+}
+
+// forbidden lists what the deny rules of read and of write forbid as it is now, so
+// that a command can't do it either.
+func (e *engine) forbidden() (unread, unwritten []string, err error) {
+	l, home := e.o.loaded, e.sys.home()
+	unread, all := e.ruleset.Hidden(l.roots, home, maxHidden)
+	unwritten, more := e.ruleset.Frozen(l.roots, home, maxHidden)
+	if !all || !more {
+		return nil, nil, fmt.Errorf("a deny rule of read or write has wildcards and the workspace has more than %d files, so not everything that it forbids could be held; write the rule with a folder at its start", maxHidden)
 	}
-	paths, complete := set.Hidden(l.roots, e.sys.home(), maxHidden)
-	if !complete {
-		return nil, fmt.Errorf("a deny rule of read has wildcards and the workspace has more than %d files, so not everything that it forbids could be hidden from the command; write the rule with a folder at its start", maxHidden)
-	}
-	return paths, nil
+	return unread, unwritten, nil
 }
 
 // afterCommand looks for what a command made in a watched place. If it can't be

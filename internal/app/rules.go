@@ -30,6 +30,7 @@ func (e *engine) makeRules(context.Context) error {
 	if err != nil {
 		return err
 	}
+	e.ruleset = set
 	e.denied = set.ReadDenied(l.roots, env.Home, env.Protected.Read)
 	e.rules, err = gate.NewRules(set, env)
 	return err
