@@ -31,11 +31,10 @@ func TestExtensionsHearBothEnds(t *testing.T) {
 	for reason, turn := range map[string]modeltest.Turn{"completed": done(), "error": {Faults: []modeltest.Fault{modeltest.Status(401, `{}`)}}} {
 		w := newWorld(t, turn)
 		w.opts.Mode = "plan"
-		log := filepath.Join(w.home, "heard")
-		w.extension(`,"env":{"HEARD":"`+log+`"}`, `while IFS= read -r r; do case $r in
+		w.extension(`,"env":{"HEARD":"heard"},"cwd":"`+w.home+`"`, `while IFS= read -r r; do case $r in
 *'"event":"session_'*) printf '%s\n' "$r" >> "$HEARD" ;; esac; echo '{}'; done`)
 		r := w.run(t.Context())
-		data, _ := os.ReadFile(log)
+		data, _ := os.ReadFile(filepath.Join(w.home, "heard"))
 		lines := strings.Split(strings.TrimSpace(string(data)), "\n")
 		if len(lines) != 2 || !has(lines[0], `"event":"session_start"`, fmt.Sprintf(`"workspace":%q`, w.dir), `"model":"env/test"`, `"mode":"plan"`) ||
 			!has(lines[1], `"event":"session_end"`, fmt.Sprintf(`"reason":%q`, reason)) {

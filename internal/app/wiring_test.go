@@ -64,7 +64,7 @@ func TestManagedSettingsHold(t *testing.T) {
 		{"ask", `{"permissions":{"ask":["write"]}}`, []modeltest.Turn{write, done()}, 0, false, "Nobody can be asked"},
 		{"mode", `{"permissions":{"mode":"default"}}`, []modeltest.Turn{shell, done()}, 0, false, "Nobody can be asked"},
 		{"mode plan", `{"permissions":{"mode":"plan"}}`, []modeltest.Turn{write, done()}, 0, false, "in plan mode"},
-		{"max_mode", `{"permissions":{"max_mode":"default"}}`, []modeltest.Turn{shell, done()}, 0, false, "Nobody can be asked"},
+		{"max_mode default", `{"permissions":{"max_mode":"default"}}`, []modeltest.Turn{shell, done()}, 0, false, "Nobody can be asked"},
 		{"max_mode plan", `{"permissions":{"max_mode":"plan"}}`, []modeltest.Turn{write, done()}, 0, false, "in plan mode"},
 		{"max_turns", `{"limits":{"max_turns":1}}`, []modeltest.Turn{write, done()}, 3, true, "max_turns"},
 		{"max_tokens", `{"limits":{"max_tokens":1}}`, []modeltest.Turn{write, done()}, 3, true, "max_tokens"},
@@ -89,6 +89,9 @@ func TestManagedSettingsHold(t *testing.T) {
 				code, marker, says := tt.code, tt.marker, tt.says
 				if !managed {
 					code, marker, says = 0, true, ""
+				}
+				if mode, bound := strings.CutPrefix(tt.name, "max_mode "); managed && bound && !strings.Contains(rulesOf(w.events(r)), `"max_mode":"`+mode+`"`) {
+					t.Errorf("the recorded rules lack the bound %s: %s", mode, rulesOf(w.events(r)))
 				}
 				if r.code != code || w.has("marker") != marker || !strings.Contains(w.says(r, "call_1"), says) {
 					t.Errorf("managed file %t: exit %d, want %d; marker %t, want %t; want %q in\n%s", managed, r.code, code, w.has("marker"), marker, says, w.says(r, "call_1"))
@@ -133,6 +136,16 @@ func TestManagedSandboxHolds(t *testing.T) {
 			}
 		}
 	})
+}
+
+// rulesOf returns the rule set that a record holds.
+func rulesOf(events []event.Event) string {
+	for _, e := range events {
+		if p, ok := e.Payload.(*event.RulesSet); ok {
+			return string(p.Rules)
+		}
+	}
+	return ""
 }
 
 func started(events []event.Event) *event.SessionStarted {
@@ -201,7 +214,7 @@ func TestProjectNeedsTrust(t *testing.T) {
 		{"mode plan", `{"permissions":{"mode":"plan"}}`, write, want{0, false, "in plan mode"}, want{0, false, "in plan mode"}},
 		{"lower limit", `{"limits":{"max_turns":1}}`, write, limit, limit},
 		{"mode default", `{"permissions":{"mode":"default"}}`, write, ran, asked},
-		{"max_mode", `{"permissions":{"max_mode":"default"}}`, write, ran, asked},
+		{"max_mode default", `{"permissions":{"max_mode":"default"}}`, write, ran, asked},
 		{"allow", `{"permissions":{"allow":["bash"]}}`, shell, asked, ran},
 		{"extension", `{"extensions":[{"name":"own","command":"sh","args":["WORKSPACE/block.sh"]}]}`, write, ran, want{0, false, "extension own: said so"}},
 		{"registration", `{"ahp":{"registration":"gone.json"}}`, write, ran, want{2, false, "gone.json"}},
