@@ -58,6 +58,9 @@ func (a *analyzer) exCommand(p *part, w word) {
 			}
 			a.fault("the editor command %q can run a program", show(segment))
 			return
+		case strings.HasPrefix(verb, "se") && (strings.Contains(segment, "sh") || strings.Contains(segment, "p=") || strings.Contains(segment, "prg") || strings.Contains(segment, "expr")):
+			a.fault("the editor setting %q can name a program", show(segment))
+			return
 		case (verb == "g" || verb == "v") && strings.Contains(segment, "/"):
 			s = segment[strings.LastIndexByte(segment, '/')+1:]
 			continue

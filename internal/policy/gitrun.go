@@ -110,7 +110,7 @@ var gitOptions = map[string]runOption{
 	"rebase": {short: "x", long: "exec", takes: "sXCS"}, "difftool": {short: "x", long: "extcmd", takes: "t"},
 	"filter-branch": {long: "env-filter tree-filter index-filter parent-filter msg-filter commit-filter tag-name-filter setup", takes: "d"},
 	"send-email":    {long: "to-cmd cc-cmd header-cmd sendmail-cmd"}, "instaweb": {short: "db", long: "httpd browser", takes: "mp"}, "web--browse": {short: "b", long: "browser", takes: "tc"},
-	"daemon": {long: "access-hook"}, "shell": {short: "c"},
+	"daemon": {long: "access-hook"}, "shell": {short: "c"}, "svn": {long: "authors-prog", takes: "rA"},
 }
 
 // gitSubcommand follows the subcommands that run what they are given.

@@ -20,32 +20,29 @@ type runOption struct {
 // changed.
 var runOptions = map[string]runOption{
 	"tar": tarOptions, "gtar": tarOptions, "bsdtar": tarOptions,
-	"rsync":     {short: "e", long: "rsh rsync-path", takes: "fBMT"},
-	"scp":       {short: "S", takes: "cFiJlPoXD"},
-	"sftp":      {short: "SD", takes: "bBcFiJlPoRsX"},
-	"sort":      {long: "compress-program", takes: "kotST"},
-	"man":       {short: "PH", long: "pager html", takes: "CLmMsSeEpr"},
-	"split":     {long: "filter", takes: "abClnt"},
-	"nc":        {short: "ec", takes: "iImMOpPqsTVwWXx"},
-	"ncat":      {short: "ec", long: "exec sh-exec", takes: "gGmdoxipswx"},
-	"netcat":    {short: "ec", takes: "gGiopqrswT"},
-	"tcpdump":   {short: "z", takes: "BcCDEFGijmMrsTVwWyZ"},
-	"rg":        {long: "pre hostname-bin", takes: "ABCdEefgjMmrTt"},
-	"ag":        {long: "pager", takes: "ABCGgmp"},
-	"ack":       {long: "pager", takes: "ABCgm"},
-	"bat":       {long: "pager", takes: "HlmPrS"},
-	"batcat":    {long: "pager", takes: "HlmPrS"},
-	"delta":     {long: "pager"},
-	"wget":      {long: "use-askpass", takes: "oaeitOTwQPUARDIXl"},
-	"zip":       {long: "unzip-command", takes: "btnxi"},
-	"dpkg":      {long: "pre-invoke post-invoke"},
-	"install":   {long: "strip-program", takes: "gmoStZ"},
-	"ctags":     {long: "filter-terminator"},
-	"gpg":       {long: "photo-viewer agent-program dirmngr-program", takes: "uor"},
-	"fzf":       {long: "preview bind", takes: "fndmqv"},
-	"nodemon":   {short: "x", long: "exec", takes: "ewid"},
-	"entr":      {},
-	"run-parts": {},
+	"rsync":   {short: "e", long: "rsh rsync-path", takes: "fBMT"},
+	"scp":     {short: "S", takes: "cFiJlPoXD"},
+	"sftp":    {short: "SD", takes: "bBcFiJlPoRsX"},
+	"sort":    {long: "compress-program", takes: "kotST"},
+	"man":     {short: "PH", long: "pager html", takes: "CLmMsSeEpr"},
+	"split":   {long: "filter", takes: "abClnt"},
+	"nc":      {short: "ec", takes: "iImMOpPqsTVwWXx"},
+	"ncat":    {short: "ec", long: "exec sh-exec", takes: "gGmdoxipswx"},
+	"netcat":  {short: "ec", takes: "gGiopqrswT"},
+	"tcpdump": {short: "z", takes: "BcCDEFGijmMrsTVwWyZ"},
+	"rg":      {long: "pre hostname-bin", takes: "ABCdEefgjMmrTt"},
+	"ag":      {long: "pager", takes: "ABCGgmp"},
+	"ack":     {long: "pager", takes: "ABCgm"},
+	"bat":     {long: "pager", takes: "HlmPrS"},
+	"batcat":  {long: "pager", takes: "HlmPrS"},
+	"delta":   {long: "pager"},
+	"wget":    {long: "use-askpass", takes: "oaeitOTwQPUARDIXl"},
+	"zip":     {long: "unzip-command", takes: "btnxi"},
+	"dpkg":    {long: "pre-invoke post-invoke"},
+	"install": {long: "strip-program", takes: "gmoStZ"},
+	"gpg":     {long: "photo-viewer agent-program dirmngr-program", takes: "uor"},
+	"fzf":     {long: "preview bind", takes: "fndmqv"},
+	"nodemon": {short: "x", long: "exec", takes: "ewid"},
 }
 
 var tarOptions = runOption{short: "IF", long: "to-command use-compress-program checkpoint-action rsh-command rmt-command info-script new-volume-script", takes: "fCbTXKNVLHg"}
@@ -117,7 +114,7 @@ func (a *analyzer) textWithMore(p *part, w word) {
 
 // sshSettings judges the options of ssh that are settings.
 func (a *analyzer) sshSettings(p *part, args []word) {
-	for _, v := range scanOptions(args, "BbcDEeFIiJLlmOopQRSWwP", nil).values {
+	for _, v := range scanAll(args, "BbcDEeFIiJLlmOopQRSWwP").values {
 		if v.name != "o" {
 			continue
 		}
@@ -152,6 +149,29 @@ func (a *analyzer) goOptions(p *part, args []word) {
 			v = args[i+1]
 		}
 		a.textWithMore(p, v)
+	}
+}
+
+// settingsVariable judges variables that hold options of a program.
+func (a *analyzer) settingsVariable(name string, value word) {
+	p := &part{words: []word{{text: name}}}
+	var words []word
+	for _, f := range strings.Fields(value.text) {
+		words = append(words, word{text: f, unknown: strings.ContainsAny(f, unknownBytes)})
+	}
+	switch name {
+	case "TAR_OPTIONS":
+		a.optionCommands(p, "options of tar", tarOptions, words)
+	case "MAKEFLAGS", "GNUMAKEFLAGS":
+		a.makeArguments(words)
+	case "LESS":
+		if _, command, ok := strings.Cut(value.text, "+"); ok {
+			a.exCommand(p, word{text: strings.TrimLeft(command, "+"), unknown: value.unknown})
+		}
+	case "SHELL":
+		if value.text != "" && !slices.Contains(shells, base(value.text)) && !slices.Contains(foreignShells, base(value.text)) {
+			a.textWithMore(p, value)
+		}
 	}
 }
 

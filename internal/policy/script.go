@@ -215,8 +215,18 @@ func sedAddress(s string) string {
 // it is one string.
 func (a *analyzer) awk(p *part, w word) {
 	s := w.text
-	if strings.Contains(s, "@load") {
-		a.fault("awk loads an extension")
+	for i := strings.IndexByte(s, '@'); i >= 0; {
+		rest := s[i+1:]
+		name := rest[:len(rest)-len(strings.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"))]
+		if name == "load" || name != "" && strings.HasPrefix(rest[len(name):], "(") {
+			a.fault("awk calls what %q names", "@"+name)
+			break
+		}
+		next := strings.IndexByte(rest, '@')
+		if next < 0 {
+			break
+		}
+		i += 1 + next
 	}
 	for rest := s; ; {
 		i := strings.Index(rest, "system")

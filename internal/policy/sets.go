@@ -50,7 +50,7 @@ var zshVariables = set("aliases", "galiases", "saliases", "commands", "functions
 // commandVariables name commands that some program runs later. It is never
 // changed.
 var commandVariables = set("PAGER", "EDITOR", "VISUAL", "BROWSER", "GIT_EXTERNAL_DIFF", "GIT_SSH_COMMAND", "GIT_SSH",
-	"GIT_PROXY_COMMAND", "PROMPT_COMMAND", "LESSOPEN", "LESSCLOSE", "FZF_DEFAULT_COMMAND", "MANPAGER", "RUSTC_WRAPPER")
+	"GIT_PROXY_COMMAND", "RSYNC_RSH", "CVS_RSH", "SVN_SSH", "RUSTC_WORKSPACE_WRAPPER", "CARGO_BUILD_RUSTC_WRAPPER", "PROMPT_COMMAND", "LESSOPEN", "LESSCLOSE", "FZF_DEFAULT_COMMAND", "MANPAGER", "RUSTC_WRAPPER")
 
 // runsValue reports whether a program will run the value of a variable.
 func runsValue(name string) bool {
@@ -96,6 +96,8 @@ func (a *analyzer) sets(name string, value word, how setKind) {
 		a.fault("%s changes what later names mean or what later programs run", name)
 	case turns(name):
 		v.turns = name
+	case name == "TAR_OPTIONS" || name == "MAKEFLAGS" || name == "GNUMAKEFLAGS" || name == "LESS" || name == "SHELL":
+		a.settingsVariable(name, value)
 	case name == "HOME":
 		a.homeKnown = false
 	case name == "CDPATH":

@@ -17,19 +17,19 @@ const (
 
 // tails gives what an unknown program may run: its arguments from each one on,
 // the pieces of each argument from each one on, and the value of an option with
-// what the program adds to it.
-func (p *part) tails() iter.Seq[[]word] {
-	return func(yield func([]word) bool) {
+// what the program adds to it, which is the case where more is true.
+func (p *part) tails() iter.Seq2[[]word, bool] {
+	return func(yield func(words []word, more bool) bool) {
 		if p.inert || p.wrapper || len(p.words) == 0 {
 			return
 		}
 		for i := 1; i < min(len(p.words), maxPartWords); i++ {
-			if !yield(p.words[i:]) {
+			if !yield(p.words[i:], false) {
 				return
 			}
-			pieces := piecesOf(p.words[i].text)
+			pieces, more := piecesOf(p.words[i].text)
 			for k := range pieces {
-				if !yield(pieces[k:]) {
+				if !yield(pieces[k:], more) {
 					return
 				}
 			}
@@ -37,22 +37,24 @@ func (p *part) tails() iter.Seq[[]word] {
 	}
 }
 
-// piecesOf returns the words in an argument that is a command string, or the
-// value of an option together with an unknown word.
-func piecesOf(text string) []word {
-	if strings.IndexByte(text, ' ') < 0 {
-		_, value, ok := strings.Cut(text, "=")
-		if !ok || value == "" || text[0] != '-' {
-			return nil
+// piecesOf returns the words in an argument that is a command string, or else,
+// with more, the value of an option followed by an unknown word.
+func piecesOf(text string) (words []word, more bool) {
+	if more = strings.IndexByte(text, ' ') < 0; more {
+		var ok bool
+		if _, text, ok = strings.Cut(text, "="); !ok {
+			return nil, false
 		}
-		return []word{{text: value, unknown: strings.ContainsAny(value, unknownBytes)}, unknownValue()}
 	}
 	pieces := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()\"'`=!:{}", r) })
-	words := make([]word, len(pieces))
+	words = make([]word, len(pieces))
 	for k, piece := range pieces {
 		words[k] = word{text: piece, unknown: strings.ContainsAny(piece, unknownBytes)}
 	}
-	return words
+	if more {
+		words = append(words, unknownValue())
+	}
+	return words, more
 }
 
 // judgeTails looks at everything that the unknown programs of a command may run:
@@ -61,11 +63,11 @@ func piecesOf(text string) []word {
 func (c *shellCall) judgeTails(e *evaluation) {
 	left := maxWork
 	for _, p := range c.parts {
-		for tail := range p.tails() {
+		for tail, more := range p.tails() {
 			if tail[0].text == "" {
 				continue
 			}
-			what, cost := e.tail(p, tail)
+			what, cost := e.tail(p, tail, more)
 			if left -= cost; left < 0 {
 				c.maybe = fmt.Sprintf("%q has too many arguments that may be commands", show(p.words[0].text))
 				return
@@ -79,8 +81,9 @@ func (c *shellCall) judgeTails(e *evaluation) {
 }
 
 // tail says what an unknown program may run, or returns "", and what it cost to
-// find out.
-func (e *evaluation) tail(p *part, tail []word) (what string, cost int) {
+// find out. With more, where it is hardly a command, a rule must match whatever
+// follows.
+func (e *evaluation) tail(p *part, tail []word, more bool) (what string, cost int) {
 	if isDestructiveProgram(tail[0]) && !everydayWords[tail[0].text] {
 		cost += 16 * len(tail)
 		if h, row := destructive(tail); h == hitYes {
@@ -98,7 +101,7 @@ func (e *evaluation) tail(p *part, tail []word) (what string, cost int) {
 		}
 		text := head + joinAfter(tail)
 		cost += 2 * len(text)
-		if r.text.possible(text) {
+		if more && r.text.matches(text) || !more && r.text.possible(text) {
 			return fmt.Sprintf("%q may run %q, which matches %s", show(p.words[0].text), show(joinWords(tail)), r.ref), cost
 		}
 	}

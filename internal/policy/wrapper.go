@@ -254,8 +254,10 @@ func (a *analyzer) find(p *part) {
 		case fd && (strings.HasPrefix(t, "--exec=") || strings.HasPrefix(t, "--exec-batch=")):
 			_, value, _ := strings.Cut(t, "=")
 			first = []word{{text: value, unknown: words[i].unknown}}
-		case fd && len(t) > 2 && (strings.HasPrefix(t, "-x") || strings.HasPrefix(t, "-X")):
-			first = []word{{text: t[2:], unknown: words[i].unknown}}
+		case fd && fdCluster(t) > 0:
+			if rest := t[fdCluster(t):]; rest != "" {
+				first = []word{{text: rest, unknown: words[i].unknown}}
+			}
 		case !fd && slices.Contains([]string{"-fprint", "-fprint0", "-fprintf", "-fls"}, t) && i+1 < len(words):
 			i++
 			a.addRedir(redir{target: words[i], writes: true, cwd: a.cwd})
@@ -270,6 +272,16 @@ func (a *analyzer) find(p *part) {
 		a.findExec(p, words[i].text, append(first, words[i+1:end]...), fd)
 		i = end
 	}
+}
+
+// fdCluster returns where the command begins in a word of single letters that ends
+// in -x or -X of fd, or zero.
+func fdCluster(t string) int {
+	i := strings.IndexAny(t, "xX")
+	if i < 1 || t[0] != '-' || strings.Trim(t[1:i], "HIuUsigaLlp0q1F") != "" {
+		return 0
+	}
+	return i + 1
 }
 
 // findExec follows one command of find, with the files that it finds unknown. fd
