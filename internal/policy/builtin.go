@@ -75,19 +75,8 @@ func (a *analyzer) builtin(p *part, name string) {
 		if len(args) > 0 && args[0].text != "-p" {
 			a.fault("%s can give another meaning to a name that is used later", name)
 		}
-	case "jobs":
-		if i := slices.IndexFunc(args, func(w word) bool { return w.text == "-x" }); i >= 0 {
-			a.run(p, args[i+1:], nil, nil)
-		}
-	case "compgen":
-		for _, v := range scanOptions(args, "oAGWFCXPSV", nil).values {
-			switch v.name {
-			case "C":
-				a.textWithMore(p, v.word)
-			case "W": // whose words are expanded
-				a.evaluated(v.word)
-			}
-		}
+	case "jobs", "compgen":
+		a.builtinRuns(p, name, args)
 	case "hash", "enable":
 		if slices.ContainsFunc(args, func(w word) bool {
 			return w.unknown || strings.Contains(w.text, "=") || strings.HasPrefix(w.text, "-") && w.text != "-r"
@@ -105,6 +94,25 @@ func (a *analyzer) builtin(p *part, name string) {
 		}
 	case "fc":
 		a.fault("fc runs what the history holds")
+	}
+}
+
+// builtinRuns follows what builtins run that only do so with an option.
+func (a *analyzer) builtinRuns(p *part, name string, args []word) {
+	switch name {
+	case "jobs":
+		if i := slices.IndexFunc(args, func(w word) bool { return w.text == "-x" }); i >= 0 {
+			a.run(p, args[i+1:], nil, nil)
+		}
+	case "compgen":
+		for _, v := range scanOptions(args, "oAGWFCXPSV", nil).values {
+			switch v.name {
+			case "C":
+				a.textWithMore(p, v.word)
+			case "W": // whose words are expanded
+				a.evaluated(v.word)
+			}
+		}
 	}
 }
 

@@ -33,40 +33,67 @@ var exVerbs = set("", "q", "quit", "qa", "qall", "wq", "wqa", "wqall", "w", "wa"
 	"m", "move", "t", "co", "copy", "j", "join", "p", "print", "n", "next", "prev", "nu", "number", "retab", "sort", "e", "edit", "enew", "noh", "nohlsearch", "u", "undo", "r", "read",
 	"a", "i", "c", "k", "l", "f", "h", "help", "y", "g", "v", "G", "V", "P", "Q", "H", "E", "W", "filetype", "colorscheme", "split", "sp", "vsplit", "vs", "tabe", "tabnew", "F", "z")
 
-// exCommand judges one line of commands for an editor: what follows "!" is run by
-// a shell.
+// exCommand judges commands for an editor: what follows "!" is run by a shell.
 func (a *analyzer) exCommand(p *part, w word) {
-	s := w.text
-	if strings.Trim(s, unknownBytes) == "" && w.unknown {
+	if w.unknown && strings.Trim(w.text, unknownBytes) == "" {
 		a.fault("the editor command in %q is not known before it runs", show(joinWords(p.words)))
 		return
 	}
-	for s != "" {
-		s = strings.TrimLeft(s, ": \t0123456789$.,%;'<>")
-		segment, rest, _ := strings.Cut(s, "|")
+	for s := strings.ReplaceAll(w.text, "\n", "|"); s != ""; {
+		s = strings.TrimLeft(s, ": \t0123456789$.,%;'<>|")
+		if s == "" {
+			return
+		}
+		if s[0] == '/' || s[0] == '?' {
+			s = sedUntil(s[1:], s[0]) // where to
+			continue
+		}
 		verb := s[:len(s)-len(strings.TrimLeft(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"))]
-		bang := strings.IndexByte(segment, '!')
-		switch {
-		case strings.HasPrefix(s, "/") || strings.HasPrefix(s, "?"):
-			return // a search
-		case bang >= 0 && !(bang == len(verb) && verb != "" && verb != "r" && !strings.HasPrefix(segment[bang:], "! ")):
+		if after := strings.TrimPrefix(s[len(verb):], "!"); (verb == "g" || verb == "v") && after != "" {
+			s = sedUntil(after[1:], after[0])
+			continue
+		}
+		segment, rest, _ := strings.Cut(s, "|")
+		if bang := shellBang(segment, verb); bang >= 0 {
 			a.literal(p, s[bang+1:])
 			return
-		case strings.Contains(segment, `\=`) || !exVerbs[verb]:
-			if verb != "" && strings.HasPrefix(verb, "s") && len(verb) < len(segment) && strings.IndexByte("/#,:@", segment[len(verb)]) >= 0 && !strings.Contains(segment, `\=`) {
-				return // "s", or "sg", with its delimiter
-			}
-			a.fault("the editor command %q can run a program", show(segment))
-			return
-		case strings.HasPrefix(verb, "se") && (strings.Contains(segment, "sh") || strings.Contains(segment, "p=") || strings.Contains(segment, "prg") || strings.Contains(segment, "expr")):
-			a.fault("the editor setting %q can name a program", show(segment))
-			return
-		case (verb == "g" || verb == "v") && strings.Contains(segment, "/"):
-			s = segment[strings.LastIndexByte(segment, '/')+1:]
-			continue
-		case verb == "s":
+		}
+		if why := exFault(s, segment, verb); why != "" {
+			a.fault("%s in %q can run a program", why, show(segment))
 			return
 		}
 		s = rest
 	}
+}
+
+// shellBang returns where a "!" stands in an editor command after which a shell
+// reads, or -1; after most verbs it only insists.
+func shellBang(segment, verb string) int {
+	bang := strings.IndexByte(segment, '!')
+	insists := bang == len(verb) && verb != "" && verb != "r" && !strings.HasPrefix(segment[bang:], "! ")
+	if insists || strings.HasPrefix(verb, "norm") {
+		return -1
+	}
+	return bang
+}
+
+// exFault says what in an editor command may run a program, or returns "".
+func exFault(s, segment, verb string) string {
+	substitutes := (verb == "s" || verb == "su" || verb == "sub" || verb == "substitute") && len(verb) < len(segment) && strings.IndexByte("/#,:@", segment[len(verb)]) >= 0
+	switch {
+	case strings.HasPrefix(verb, "norm"):
+		if strings.ContainsAny(strings.TrimPrefix(s[len(verb):], "!"), ":!@\x12") {
+			return "the keys"
+		}
+	case strings.Contains(segment, `\=`):
+		return "the expression"
+	case substitutes:
+	case !exVerbs[verb] || verb == "" && strings.IndexByte("@*", s[0]) >= 0:
+		return "the editor command"
+	case strings.HasPrefix(verb, "se") && (strings.Contains(segment, "sh") || strings.Contains(segment, "p=") || strings.Contains(segment, "prg") || strings.Contains(segment, "expr")):
+		return "the setting"
+	case strings.Contains(segment, " +"):
+		return "the command after \"+\""
+	}
+	return ""
 }

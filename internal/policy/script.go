@@ -175,8 +175,7 @@ func (a *analyzer) sedSubstitute(c byte, s string) string {
 	return s
 }
 
-// sedUntil returns what follows the next delim that no backslash quotes and no
-// bracket holds.
+// sedUntil returns what follows the next delim that no backslash quotes.
 func sedUntil(s string, delim byte) string {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {

@@ -60,11 +60,17 @@ func (a *analyzer) builtinSets(name string, args []word) {
 	case "set":
 		a.shellFlags(args)
 	case "shopt":
-		if slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "o") }) {
-			for _, w := range args {
-				a.shellFlags([]word{{text: "-o"}, w})
-			}
-		}
+		a.shoptFlags(args)
+	}
+}
+
+// shoptFlags judges "shopt -o", which sets what "set -o" sets.
+func (a *analyzer) shoptFlags(args []word) {
+	if !slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "o") }) {
+		return
+	}
+	for _, w := range args {
+		a.shellFlags([]word{{text: "-o"}, w})
 	}
 }
 

@@ -194,6 +194,8 @@ func (a *analyzer) full() bool { return len(a.out.parts) >= maxParts }
 func (a *analyzer) source(src, via string) {
 	a.bytes += len(src)
 	switch {
+	case a.full():
+		a.fault("it has more than %d parts", maxParts)
 	case len(src) > maxCommand:
 		a.fault("it is longer than %d bytes", maxCommand)
 	case a.bytes > maxSource || a.strings > maxStrings:
