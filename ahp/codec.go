@@ -87,6 +87,12 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	return err
 }
 
+// MarshalJSON returns m as JSON, validated: what an effect's value is made of.
+func (m Message) MarshalJSON() ([]byte, error) { return encodeChecked(&m) }
+
+// MarshalJSON returns p as JSON, validated.
+func (p Part) MarshalJSON() ([]byte, error) { return encodeChecked(&p) }
+
 // DecodeMessages decodes a list of canonical messages.
 func DecodeMessages(data []byte) ([]Message, error) {
 	var items Items

@@ -70,7 +70,12 @@ func (e *engine) registrations() []string {
 func (e *engine) startBackends(context.Context) error {
 	all := &ahp.Registration{ProtocolVersion: ahp.Version}
 	dirs := map[string]string{} // of the file that registers a backend
+	seen := map[string]bool{}
 	for _, s := range e.registrationSources() {
+		if seen[filepath.Clean(s.file)] {
+			continue // named twice
+		}
+		seen[filepath.Clean(s.file)] = true
 		data, err := readBounded(s.file, maxSettings)
 		if errors.Is(err, fs.ErrNotExist) && !s.must {
 			continue

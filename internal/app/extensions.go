@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -55,7 +56,7 @@ func (e *engine) extensionConfigs() ([]extension.Config, error) {
 			}
 		}
 		c := extension.Config{
-			Name: x.Name, Command: x.Command, Args: x.Args, Dir: x.Cwd, Events: x.Events,
+			Name: x.Name, Command: x.Command, Args: x.Args, Dir: e.o.loaded.extensionDir(i), Events: x.Events,
 			Timeout: x.Timeout(), InvokeTimeout: x.InvokeTimeout(), OnFailure: extension.OnFailure(x.OnFailure), Sandbox: x.Sandbox,
 		}
 		for k, v := range x.Env {
@@ -84,6 +85,23 @@ func (e *engine) compileMatchers(known policy.Known) error {
 		m.set = set
 	}
 	return nil
+}
+
+// extensionDir returns where the extension of that number starts, and so what a
+// relative path in its arguments means: its cwd, or the folder that relative paths
+// in its settings file start at. A confined one gets no folder that it didn't ask
+// for, because it could write there.
+func (l *loaded) extensionDir(i int) string {
+	x := l.Extensions[i]
+	origin, ok := l.Origin(fmt.Sprintf("extensions[%d]", i))
+	switch {
+	case x.Cwd != "" || x.Sandbox || !ok || !filepath.IsAbs(origin.File):
+		return x.Cwd
+	case origin.Layer == config.Project:
+		return l.workspace
+	default:
+		return filepath.Dir(origin.File)
+	}
 }
 
 // confineExtension runs an extension without network, and read-only but for its

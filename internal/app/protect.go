@@ -28,9 +28,9 @@ func protected(l *loaded, registrations []string, sys System) policy.Protected {
 			write(filepath.Join(root, name))
 		}
 	}
-	for _, x := range l.Extensions {
+	for i, x := range l.Extensions {
 		for _, word := range append([]string{x.Command}, x.Args...) {
-			if file, ok := namesFile(word, x.Cwd); ok {
+			if file, ok := namesFile(word, l.extensionDir(i)); ok {
 				write(file)
 			}
 		}
