@@ -197,7 +197,7 @@ func anyWord(words []word, names ...string) hit {
 		if slices.Contains(names, w.text) {
 			return hitYes
 		}
-		if w.unknown && slices.ContainsFunc(names, func(n string) bool { return compileText(n).possible(w.text) }) {
+		if out == hitNo && w.unknown && slices.ContainsFunc(names, func(n string) bool { return compileText(n).possible(w.text) }) {
 			out = hitMaybe
 		}
 	}

@@ -83,7 +83,7 @@ func TestHostileSizes(t *testing.T) {
 	for name, c := range hostileLines() {
 		best := time.Hour
 		var got Result
-		for range 3 {
+		for range 10 {
 			start := time.Now()
 			got = rs.Evaluate(w.auto(c))
 			if best = min(best, time.Since(start)); best < bound*slowness {
