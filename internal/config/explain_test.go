@@ -41,7 +41,7 @@ limits.max_cost_usd = 0  # default
 limits.max_seconds = 0  # default
 ABHED_BASE_URL = "http://h/v1"  # environment ABHED_BASE_URL
 ABHED_API_KEY = "[secret]"  # environment ABHED_API_KEY
-ignored: permissions.allow[0]  # project /w/.abhed/config.json:2:27: the project isn't trusted; only stricter settings of it apply (abhed trust)
+ignored: permissions.allow[0]  # project /w/.abhed/config.json:2:27: the project isn't trusted, and only stricter settings of it apply; --trust-workspace applies all of them
 warning: environment ABHED_X: no such variable is known; known are ABHED_BASE_URL, ABHED_MODEL, ABHED_API_KEY, ABHED_REQUIRE
 `
 	if d := cmp.Diff(want, s.Explain().Text()); d != "" {
