@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/abhed/abhed/internal/strictjson"
 )
 
 // writer encodes by plans: members in the order of the struct's fields, optional
@@ -50,23 +52,7 @@ func tooDeep(b []byte) bool {
 	if bytes.Count(b, []byte("{"))+bytes.Count(b, []byte("[")) <= MaxDepth {
 		return false
 	}
-	depth, inString := 0, false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			if depth++; depth > MaxDepth {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
+	return strictjson.TooDeep(b, MaxDepth) >= 0
 }
 
 func (w *writer) member(name string, first *bool) {

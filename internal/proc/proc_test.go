@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/abhed/abhed/internal/proc"
+	"github.com/abhed/abhed/internal/require"
 )
 
 func TestMain(m *testing.M) {
@@ -429,7 +429,6 @@ func TestKillCutsStopShort(t *testing.T) {
 
 // TestNoDescendantSurvives is about children that try to get away.
 func TestNoDescendantSurvives(t *testing.T) {
-	_, err := exec.LookPath("setsid")
 	for _, tt := range []struct {
 		about, script string
 		setsid        bool
@@ -444,8 +443,8 @@ func TestNoDescendantSurvives(t *testing.T) {
 		{"job control group, pipes closed", `set -m; sleep 300 >/dev/null 2>&1 & echo $!`, false},
 	} {
 		t.Run(tt.about, func(t *testing.T) {
-			if tt.setsid && err != nil {
-				t.Skip("setsid is missing")
+			if tt.setsid {
+				require.Path(t, "setsid")
 			}
 			c := start(t, tt.script, func(s *proc.Spec) { s.Grace = 50 * time.Millisecond })
 			list := pids(t, readLine(t, c))

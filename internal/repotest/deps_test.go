@@ -152,7 +152,7 @@ func listed(p string) bool {
 func TestLinkedPackages(t *testing.T) {
 	r := repo(t)
 	if len(commands(r)) == 0 {
-		t.Skip("no command exists yet")
+		t.Fatal("there is no command")
 	}
 	for _, name := range commands(r) {
 		linked := slices.DeleteFunc(goList(t, r.root, "-deps", "./cmd/"+name), func(p string) bool { return !listed(p) })
@@ -205,14 +205,20 @@ func harnessOf(linked []string) []string {
 	return out
 }
 
-// TestToolkitLinksNoHarness holds that cmd/ahp is only the protocol's toolkit.
+// TestToolkitLinksNoHarness holds that the public packages, and cmd/ahp once there
+// is one, are only the protocol's.
 func TestToolkitLinksNoHarness(t *testing.T) {
 	r := repo(t)
-	if !slices.Contains(commands(r), "ahp") {
-		t.Skip("cmd/ahp doesn't exist yet")
+	what := []string{"./ahp/..."}
+	if slices.Contains(commands(r), "ahp") {
+		what = append(what, "./cmd/ahp")
 	}
-	for _, p := range harnessOf(goList(t, r.root, "-deps", "./cmd/ahp")) {
-		t.Errorf("cmd/ahp links %s, which belongs to the harness", p)
+	linked := goList(t, r.root, append([]string{"-deps"}, what...)...)
+	if !slices.Contains(linked, modulePath+"/ahp/harness") {
+		t.Fatalf("the list of %v lacks ahp/harness", what)
+	}
+	for _, p := range harnessOf(linked) {
+		t.Errorf("%v links %s, which belongs to the harness", what, p)
 	}
 }
 

@@ -17,7 +17,10 @@ import (
 
 // Known returns the names that ABHED_REQUIRE may hold.
 func Known() []string {
-	return []string{"bwrap", "landlock", "postgres", "chromium", "rg", "shared", "python3", "node", "jq"}
+	return []string{
+		"bwrap", "landlock", "postgres", "chromium", "rg", "shared", "python3", "node", "jq",
+		"bash", "busybox", "dash", "git", "ipv6", "prlimit", "procsys", "setsid", "sh",
+	}
 }
 
 // Path returns where the program is. If it is not installed the test is skipped,
@@ -65,6 +68,9 @@ func Root(t testing.TB) string {
 func Missing(t testing.TB, name, reason string) {
 	t.Helper()
 	known := Known()
+	if !slices.Contains(known, name) {
+		t.Fatalf("%q is missing, and ABHED_REQUIRE can't name it; add it to require.Known", name)
+	}
 	for required := range strings.SplitSeq(os.Getenv("ABHED_REQUIRE"), ",") {
 		required = strings.TrimSpace(required)
 		if required != "" && !slices.Contains(known, required) && !strings.HasPrefix(required, "agent-") {

@@ -166,6 +166,15 @@ func bounds(data []byte, o Options) error {
 	if len(bytes.TrimLeft(data, " \t\r\n")) == 0 {
 		return &Error{Offset: int64(len(data)), Msg: "empty input, expected a JSON value"}
 	}
+	if at := TooDeep(data, maxDepth); at >= 0 {
+		return &Error{Offset: int64(at), Msg: fmt.Sprintf("nested deeper than %d levels", maxDepth)}
+	}
+	return nil
+}
+
+// TooDeep returns the offset at which data, which need not be valid JSON, opens
+// more than limit levels of arrays and objects, or -1.
+func TooDeep(data []byte, limit int) int {
 	depth, inString := 0, false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
@@ -175,14 +184,14 @@ func bounds(data []byte, o Options) error {
 			inString = !inString
 		case inString:
 		case c == '{' || c == '[':
-			if depth++; depth > maxDepth {
-				return &Error{Offset: int64(i), Msg: fmt.Sprintf("nested deeper than %d levels", maxDepth)}
+			if depth++; depth > limit {
+				return i
 			}
 		case c == '}' || c == ']':
 			depth--
 		}
 	}
-	return nil
+	return -1
 }
 
 // wrap turns an error of the JSON library into an *Error.

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/abhed/abhed/internal/policy"
+	"github.com/abhed/abhed/internal/require"
 )
 
 // place resolves a path as the gate does.
@@ -169,9 +170,7 @@ func TestWildmatch(t *testing.T) {
 
 // TestIgnoreAsGit compares with git itself on random ignore files.
 func TestIgnoreAsGit(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is missing")
-	}
+	require.Path(t, "git")
 	dir := t.TempDir()
 	if out, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

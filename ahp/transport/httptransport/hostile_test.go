@@ -13,6 +13,7 @@ import (
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/transport/httptransport"
+	"github.com/abhed/abhed/internal/require"
 )
 
 // TestURLHoldsNoCredential holds that a credential in the URL is refused, since
@@ -170,7 +171,7 @@ func TestReuseAfterErrors(t *testing.T) {
 func TestIPv6Loopback(t *testing.T) {
 	l, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {
-		t.Skip("no IPv6 here: ", err)
+		require.Missing(t, "ipv6", err.Error())
 	}
 	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })}}
 	s.Start()

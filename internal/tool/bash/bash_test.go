@@ -345,10 +345,7 @@ func TestRefuses(t *testing.T) {
 }
 
 func TestWithoutBash(t *testing.T) {
-	sh, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip(err)
-	}
+	sh := require.Path(t, "sh")
 	p, bin := noPlan(t), realDir(t)
 	for _, name := range []string{"sh", "sleep"} {
 		path, _ := exec.LookPath(name)
