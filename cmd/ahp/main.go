@@ -1,0 +1,19 @@
+// Command ahp is the toolkit of the Agent Hooks Protocol: it judges messages and
+// registrations, evaluates replies, sends events and serves backends.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() { os.Exit(run()) }
+
+// run is main with a return value, so that tests can be the command.
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return execute(ctx, os.Args[1:], system{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()})
+}
