@@ -23,7 +23,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -52,8 +51,7 @@ type Options struct {
 // transport.Transport and may be called from any goroutine.
 type Transport struct {
 	url    string
-	auth   *ahp.Authentication
-	opts   Options
+	cred   credential
 	client http.Client
 	own    *http.Transport // nil with a client of the caller
 	ctx    context.Context // ends with Close
@@ -76,15 +74,12 @@ func New(b *ahp.Backend, opts Options) (*Transport, error) {
 		return nil, fmt.Errorf("backend %s: the URL holds a user's name; leave it out, and name a token under authentication", b.ID)
 	case !secure && !ahp.IsLoopbackURL(b.Transport.URL):
 		return nil, fmt.Errorf("backend %s: plain http is allowed to this machine only; use https", b.ID)
-	case b.Authentication != nil && b.Authentication.Type != "bearer":
-		return nil, fmt.Errorf("backend %s: authentication %q isn't supported; use bearer", b.ID, b.Authentication.Type)
-	case b.Authentication != nil && b.Authentication.TokenRef != "" && opts.ResolveRef == nil:
-		return nil, fmt.Errorf("backend %s: nothing here resolves the tokenRef; use tokenEnv", b.ID)
 	}
-	if opts.LookupEnv == nil {
-		opts.LookupEnv = os.LookupEnv
+	cred, err := newCredential(b.Authentication, b.Transport.URL, opts)
+	if err != nil {
+		return nil, fmt.Errorf("backend %s: %w", b.ID, err)
 	}
-	t := &Transport{url: b.Transport.URL, auth: b.Authentication, opts: opts}
+	t := &Transport{url: b.Transport.URL, cred: cred}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	if opts.Client != nil {
 		t.client = *opts.Client
@@ -133,40 +128,7 @@ func newPool(secure bool) *http.Transport {
 
 // Ready reports why the configured credential can't be had now, or nil: an
 // *ahp.Failure of class auth.
-func (t *Transport) Ready(ctx context.Context) error {
-	_, err := t.token(ctx)
-	return err
-}
-
-// token returns the bearer token, or "" where none is configured.
-func (t *Transport) token(ctx context.Context) (string, error) {
-	if t.auth == nil {
-		return "", nil
-	}
-	if t.auth.TokenRef != "" {
-		token, err := t.opts.ResolveRef(ctx, t.auth.TokenRef)
-		if err != nil || !isToken(token) {
-			// The resolver's text may hold the secret; it isn't repeated.
-			return "", &ahp.Failure{Class: ahp.FailAuth, Detail: "the tokenRef didn't resolve to a bearer token"}
-		}
-		return token, nil
-	}
-	token, ok := t.opts.LookupEnv(t.auth.TokenEnv)
-	if !ok || !isToken(token) {
-		return "", &ahp.Failure{Class: ahp.FailAuth, Detail: fmt.Sprintf("the environment variable %s holds no bearer token", t.auth.TokenEnv)}
-	}
-	return token, nil
-}
-
-// isToken reports whether s can be sent as a bearer token in one header line.
-func isToken(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] >= 0x7f {
-			return false
-		}
-	}
-	return s != ""
-}
+func (t *Transport) Ready(ctx context.Context) error { return t.cred.ready(ctx) }
 
 // Exchange posts a request and returns the body of a 200.
 func (t *Transport) Exchange(ctx context.Context, msg []byte) ([]byte, error) {
@@ -239,23 +201,18 @@ func (t *Transport) post(ctx context.Context, msg []byte, use func(*http.Respons
 }
 
 func (t *Transport) send(ctx context.Context, msg []byte, use func(*http.Response) error) error {
-	token, err := t.token(ctx)
+	resp, err := sendAs(ctx, &t.client, t.cred, func(ctx context.Context) (*http.Request, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(msg))
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("Content-Type", mediaType)
+		req.Header.Set("Accept", mediaType)
+		req.Header.Set("User-Agent", "ahp")
+		return req, nil
+	})
 	if err != nil {
 		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(msg))
-	if err != nil {
-		return connectFailure(err)
-	}
-	req.Header.Set("Content-Type", mediaType)
-	req.Header.Set("Accept", mediaType)
-	req.Header.Set("User-Agent", "ahp")
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	resp, err := t.client.Do(req)
-	if err != nil {
-		return connectFailure(err)
 	}
 	defer resp.Body.Close()
 	return use(resp)
@@ -311,6 +268,7 @@ func (t *Transport) Close() error {
 	t.mu.Unlock()
 	t.cancel()
 	t.calls.Wait()
+	t.cred.close()
 	if t.own != nil {
 		t.own.CloseIdleConnections()
 	}
