@@ -28,17 +28,15 @@ func newEventPlan() *eventPlan {
 		}
 		return b
 	}
-	p.envelope = all("id source time session turn parentEventId gaps native extensions synthesized")
-	p.envelopeRequired = all("id source type time")
+	p.envelope, p.envelopeRequired = all(envelopeMembers), all(envelopeRequired)
 	p.typeIndex, p.itemsIndex = p.byName["type"], p.byName["items"]
 	for i := range eventRules {
 		rule := &eventRules[i]
 		p.need[i], p.may[i], p.never[i] = all(rule.need), all(rule.may+" items"), all(rule.never)
 		p.enums[i] = map[int]*field{}
-		for e := range strings.FieldsSeq(rule.enums) {
-			name, values, _ := strings.Cut(e, "=")
+		for name, values := range rule.enumsByMember() {
 			f := p.fields[p.byName[name]]
-			f.enum = strings.Split(values, "|")
+			f.enum = values
 			p.enums[i][p.byName[name]] = &f
 		}
 	}

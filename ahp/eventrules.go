@@ -1,6 +1,7 @@
 package ahp
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -22,6 +23,13 @@ type eventRule struct {
 	target  Target
 	flow    string
 }
+
+// The members of every event, whose shape doesn't depend on its type, and those
+// that it must have, its type included.
+const (
+	envelopeMembers  = "id source time session turn parentEventId gaps native extensions synthesized"
+	envelopeRequired = "id source type time"
+)
 
 const (
 	toolMembers  = "call tool path"
@@ -74,6 +82,18 @@ var eventRules = [...]eventRule{
 	{name: UserMessageInbound, need: "message", check: checkInbound, effects: "deny modify message", target: TargetPrompt},
 	{name: UserMessageOutbound, need: "message", check: checkOutbound, effects: "deny modify message", target: TargetContent},
 	{name: HookFailure, need: "failure parentEventId"},
+}
+
+// enumsByMember yields the members with values of this event's own.
+func (r *eventRule) enumsByMember() iter.Seq2[string, []string] {
+	return func(yield func(string, []string) bool) {
+		for e := range strings.FieldsSeq(r.enums) {
+			name, values, _ := strings.Cut(e, "=")
+			if !yield(name, strings.Split(values, "|")) {
+				return
+			}
+		}
+	}
 }
 
 // ruleOf returns the row of t, or nil.

@@ -254,6 +254,8 @@ func infoOf(t reflect.Type) info {
 		return info{open: true, rule: "AHP-REG-001", check: check(checkSubscription)}
 	case *Filters:
 		return info{open: true, rule: "AHP-REG-002"}
+	case *Receipt:
+		return info{rule: "AHP-CONTENT-002"}
 	case *Upload:
 		return info{open: true, rule: "AHP-CONTENT-002", check: check(checkUpload)}
 	case *RPCError:
