@@ -75,6 +75,7 @@ func levels() []level {
 		{pattern: "cmd/*", level: 14},
 		{pattern: "internal/repotest", level: free, testOnly: true},
 		{pattern: "bench", level: free, testOnly: true},
+		{pattern: "docs/protocol", level: free, testOnly: true},
 		{pattern: "examples/*", level: free, testOnly: true},
 		{pattern: "examples/*/*", level: free, testOnly: true},
 	}
