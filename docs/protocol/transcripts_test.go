@@ -1,4 +1,4 @@
-// Package protocol_test runs what docs/protocol says: every transcript of its
+// Package protocol runs what docs/protocol says: every transcript of its
 // pages goes through the real harness side, over memory and over the pipes of a
 // real process, and every message and outcome must be the one that is written.
 package protocol_test
