@@ -31,19 +31,22 @@ const (
 	// KindApplication is an advertised effect that can't be applied: there is no
 	// continuation left, or the edited event would be invalid.
 	KindApplication
+	// KindLineage is an event whose parent can't be its parent, or an actual change
+	// that changes nothing (§20).
+	KindLineage
 )
 
 // String returns the kind's name in lower case.
 func (k Kind) String() string {
-	names := [...]string{"", "syntax", "envelope", "method", "version", "event", "shape", "effect", "correlation", "capability", "application"}
+	names := [...]string{"", "syntax", "envelope", "method", "version", "event", "shape", "effect", "correlation", "capability", "application", "lineage"}
 	if int(k) < len(names) {
 		return names[k]
 	}
 	return fmt.Sprintf("kind %d", k)
 }
 
-// Layer returns which layer refuses: "schema", "correlation", "capability" or
-// "application".
+// Layer returns which layer refuses: "schema", "correlation", "capability",
+// "application" or "lineage".
 func (k Kind) Layer() string {
 	switch k {
 	case KindCorrelation:
@@ -52,6 +55,8 @@ func (k Kind) Layer() string {
 		return "capability"
 	case KindApplication:
 		return "application"
+	case KindLineage:
+		return "lineage"
 	}
 	return "schema"
 }
