@@ -36,7 +36,9 @@ type DispatchOptions struct {
 // Outcome is what a dispatch came to, together with its observations.
 type Outcome struct {
 	ahp.Outcome
-	harness    *Harness
+	harness *Harness
+	// ctx has the values of the dispatch's context, and its end is none of theirs.
+	ctx        context.Context
 	held       []*subscription
 	deliveries *Deliveries
 }
@@ -76,11 +78,23 @@ func (h *Harness) Dispatch(ctx context.Context, e *ahp.Event, caps *ahp.Capabili
 		return nil, err
 	}
 	defer h.active.Done()
-	ctx, stop := context.WithCancel(ctx)
+	ctx, end := h.tellDispatch(ctx, e)
+	out, err := h.run(ctx, e, caps, start, opts)
+	if err != nil {
+		end(nil, err)
+		return nil, err
+	}
+	end(&out.Outcome, nil)
+	return out, nil
+}
+
+// run is Dispatch without its checks.
+func (h *Harness) run(outer context.Context, e *ahp.Event, caps *ahp.Capabilities, start *settled, opts DispatchOptions) (*Outcome, error) {
+	ctx, stop := context.WithCancel(outer)
 	defer stop()
 	defer context.AfterFunc(h.ctx, stop)()
 
-	c := &chain{ctx: ctx, caps: caps, now: start, over: opts.ObserveOnly}
+	c := &chain{h: h, ctx: ctx, caps: caps, now: start, over: opts.ObserveOnly}
 	var uncalled []*subscription
 	for _, s := range h.subs {
 		if !s.matches(e, ahp.ModeIntercept) || opts.Only != nil && !slices.Contains(opts.Only, s.id) {
@@ -98,7 +112,7 @@ func (h *Harness) Dispatch(ctx context.Context, e *ahp.Event, caps *ahp.Capabili
 	if c.now.Interrupted && h.ctx.Err() != nil {
 		return nil, ErrClosed
 	}
-	out := &Outcome{Outcome: c.now.Outcome, harness: h, deliveries: newDeliveries()}
+	out := &Outcome{Outcome: c.now.Outcome, harness: h, ctx: context.WithoutCancel(outer), deliveries: newDeliveries()}
 	if opts.NoObservers || out.Interrupted {
 		return out, nil
 	}
@@ -137,6 +151,7 @@ func (h *Harness) checkDispatch(e *ahp.Event, caps *ahp.Capabilities, st *ahp.St
 
 // chain is one dispatch in progress.
 type chain struct {
+	h    *Harness
 	ctx  context.Context
 	caps *ahp.Capabilities
 	now  *settled
@@ -156,32 +171,42 @@ func (c *chain) ask(s *subscription) error {
 		c.interrupt()
 		return nil
 	}
+	outer, end := c.h.tellAsk(c.ctx, c.now.Event, s.id)
+	answer := ahp.Answer{By: s.id}
+	defer func() { end(answer) }()
 	began := time.Now()
-	ctx, cancel := context.WithDeadline(c.ctx, began.Add(s.timeout))
+	ctx, cancel := context.WithDeadline(outer, began.Add(s.timeout))
 	defer cancel()
 	seen, hidden := view(c.now.Event, s.cfg)
 	caps := narrow(c.caps, seen.Type, hidden)
+	plain := seen.Extensions
+	c.h.extend(ctx, seen)
 	state, err := c.now.state()
 	if err != nil {
 		return fmt.Errorf("harness: %w", err)
 	}
 	msg, err := (&ahp.Intercept{Event: seen, Capabilities: *caps, State: state}).Encode()
 	if err != nil {
+		seen.Extensions = plain // what telemetry adds makes no message too large
+		msg, err = (&ahp.Intercept{Event: seen, Capabilities: *caps, State: state}).Encode()
+	}
+	if err != nil {
 		return fmt.Errorf("harness: the request can't be encoded: %w", err)
 	}
 	var (
-		next   *settled
-		answer ahp.Answer
+		next *settled
+		got  ahp.Answer
 	)
 	err = run.Protect(func() (err error) {
-		next, answer, err = c.answer(ctx, s, msg, caps)
+		next, got, err = c.answer(ctx, s, msg, caps)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("harness: backend %s: %w", s.id.Backend, err)
 	}
-	answer.By, answer.Milliseconds = s.id, time.Since(began).Milliseconds()
-	c.publish(ctx, s, next, answer)
+	got.By, got.Milliseconds = s.id, time.Since(began).Milliseconds()
+	c.publish(ctx, s, next, got)
+	answer = c.now.Trace[len(c.now.Trace)-1]
 	return nil
 }
 
@@ -259,7 +284,7 @@ func (o *Outcome) Release(final *ahp.Event) error {
 	}
 	held := o.held
 	o.held = nil
-	return o.harness.send(final, held, o.deliveries)
+	return o.harness.send(o.ctx, final, held, o.deliveries)
 }
 
 // Wait returns when every observation of this outcome that was sent has been

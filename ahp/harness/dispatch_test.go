@@ -300,7 +300,7 @@ func TestCloseInterruptsAndRefuses(t *testing.T) {
 	if _, err := h.Dispatch(t.Context(), ahptest.ToolBefore("e", `{}`), noAllow(), nil, harness.DispatchOptions{}); !errors.Is(err, harness.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
-	if _, err := h.Observe(ahptest.ToolAfter("e", "x")); !errors.Is(err, harness.ErrClosed) {
+	if _, err := h.Observe(t.Context(), ahptest.ToolAfter("e", "x")); !errors.Is(err, harness.ErrClosed) {
 		t.Errorf("Observe after Close: %v", err)
 	}
 }

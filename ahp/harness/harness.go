@@ -48,6 +48,9 @@ type Options struct {
 	// OnDelivery, if set, is told how each observation ended. It is called from
 	// several goroutines and must return soon.
 	OnDelivery func(Delivery)
+	// Telemetry, if set, is told of dispatches, of each interception and of each
+	// observation. Nil means none, and costs nothing.
+	Telemetry Telemetry
 }
 
 // maxTimeout stands for every longer timeoutMs, to which the protocol sets no

@@ -111,7 +111,7 @@ func TestNothingToDispatch(t *testing.T) {
 	if _, err := h.Dispatch(t.Context(), nil, noAllow(), nil, harness.DispatchOptions{}); err == nil {
 		t.Error("a nil event was dispatched")
 	}
-	if _, err := h.Observe(nil); err == nil {
+	if _, err := h.Observe(t.Context(), nil); err == nil {
 		t.Error("a nil event was observed")
 	}
 	if new(ahp.Outcome).MayExecute() || (*ahp.Outcome)(nil).MayExecute() {

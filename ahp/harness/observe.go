@@ -71,7 +71,10 @@ func (d *Deliveries) Wait(ctx context.Context) error {
 // observations of one backend are sent in the order of the calls. An error means
 // that e is invalid or not advertised, or that the harness is closed. What is too
 // large to be sent is reported to OnDelivery.
-func (h *Harness) Observe(e *ahp.Event) (*Deliveries, error) {
+//
+// Of ctx only the values count, for the telemetry: a call that was cancelled may
+// still be observed, if its host says so.
+func (h *Harness) Observe(ctx context.Context, e *ahp.Event) (*Deliveries, error) {
 	if err := e.Validate(); err != nil {
 		return nil, fmt.Errorf("harness: invalid event: %w", err)
 	}
@@ -83,7 +86,7 @@ func (h *Harness) Observe(e *ahp.Event) (*Deliveries, error) {
 	}
 	defer h.active.Done()
 	d := newDeliveries()
-	return d, h.send(e, h.observers(e), d)
+	return d, h.send(context.WithoutCancel(ctx), e, h.observers(e), d)
 }
 
 // observers returns the subscriptions that observe e.
@@ -98,12 +101,18 @@ func (h *Harness) observers(e *ahp.Event) []*subscription {
 }
 
 // send queues e for each of the subscriptions, as each may see it.
-func (h *Harness) send(e *ahp.Event, to []*subscription, d *Deliveries) error {
+func (h *Harness) send(ctx context.Context, e *ahp.Event, to []*subscription, d *Deliveries) error {
 	now := time.Now()
 	for _, s := range to {
 		seen, _ := view(e, s.cfg)
+		plain := seen.Extensions
+		h.extend(ctx, seen)
 		msg, err := (&ahp.Observe{Event: seen}).Encode()
-		l := letter{msg: msg, queued: now, report: Delivery{By: s.id, EventID: e.ID, Type: e.Type}, group: d}
+		if err != nil {
+			seen.Extensions = plain
+			msg, err = (&ahp.Observe{Event: seen}).Encode()
+		}
+		l := letter{ctx: ctx, msg: msg, queued: now, report: Delivery{By: s.id, EventID: e.ID, Type: e.Type}, group: d}
 		d.add(1)
 		if err != nil {
 			// The event is valid, so it is beyond a bound. No decision depends on that.
@@ -120,6 +129,7 @@ func (h *Harness) send(e *ahp.Event, to []*subscription, d *Deliveries) error {
 
 // letter is one observation on its way.
 type letter struct {
+	ctx    context.Context // for its values
 	msg    []byte
 	queued time.Time
 	report Delivery
@@ -196,6 +206,9 @@ func (h *Harness) delivered(l letter, failure *ahp.Failure) {
 	l.report.Failure, l.report.Milliseconds = failure, time.Since(l.queued).Milliseconds()
 	if h.opts.OnDelivery != nil {
 		h.opts.OnDelivery(l.report)
+	}
+	if t := h.opts.Telemetry; t != nil {
+		contained(func() { t.Delivered(l.ctx, l.report) })
 	}
 	l.group.add(-1)
 }

@@ -365,7 +365,7 @@ func (b *Backends) End(ctx context.Context, reason agent.Reason) {
 	case agent.ReasonUserInterrupt, agent.ReasonShutdown, agent.ReasonStopped:
 		e.Outcome = "cancelled"
 	}
-	if d, err := b.h.Observe(e); err == nil {
+	if d, err := b.h.Observe(ctx, e); err == nil {
 		_ = d.Wait(ctx)
 	}
 }
