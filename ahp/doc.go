@@ -11,8 +11,9 @@
 // strict as well: a value that would not decode is refused, so Validate and the
 // wire can't drift apart.
 //
-// The package does no I/O, starts no goroutine and keeps no mutable state. Values
-// are plain data: safe to read concurrently, not safe to change while shared.
+// The package does no I/O, starts no goroutine and keeps no mutable state of its
+// own. Values are plain data: safe to read concurrently, not safe to change while
+// shared. Lineage alone remembers what it was given, for one connection.
 //
 // Do not assume that a valid message is trustworthy, that an id carries
 // authority, or that an empty list of effects permits anything.
