@@ -21,6 +21,7 @@ const (
 	TypeExtensionChanged Type = "extension.changed"
 	TypeExtensionLogged  Type = "extension.logged"
 	TypeBackendFailed    Type = "backend.failed"
+	TypeHooksDecided     Type = "hooks.decided"
 	TypeNotice           Type = "notice"
 	TypeRecordRepaired   Type = "record.repaired"
 	TypeHeadSigned       Type = "head.signed"
@@ -74,6 +75,8 @@ type UserMessage struct {
 	// AgentID names the sub-agent that was given the text; "" is the main agent.
 	AgentID string `json:"agent_id,omitempty"`
 	Text    string `json:"text"`
+	// RewrittenBy lists the backends that changed what the person said.
+	RewrittenBy []string `json:"rewritten_by,omitempty"`
 }
 
 // TurnStarted opens turn N, counted from 1 over the session.
@@ -112,6 +115,14 @@ type ModelResponded struct {
 	Usage     *Usage  `json:"usage,omitzero"`
 	Note      string  `json:"note,omitempty"`
 	LatencyMS int64   `json:"latency_ms"`
+	// SuppliedBy names the backend that gave the reply, so that no model was asked.
+	SuppliedBy string `json:"supplied_by,omitempty"`
+	// RewrittenBy lists the backends that changed the reply; OriginalHash is the
+	// SHA-256 of the text before them.
+	RewrittenBy  []string `json:"rewritten_by,omitempty"`
+	OriginalHash string   `json:"original_hash,omitempty"`
+	// Withheld says why the message is empty although the model said something.
+	Withheld string `json:"withheld,omitempty"`
 }
 
 // ModelFailed is an attempt that brought no reply. RetryMS is the wait before the
@@ -136,10 +147,12 @@ type Asked struct {
 	Name string `json:"name"`
 	// Version is the hash of the program or the version that the party names.
 	Version string `json:"version,omitempty"`
-	// Step is where it was asked: "tool_call", "permission_request", "tool.before",
-	// "tool.permission.request".
-	Step  string `json:"step"`
-	Round int    `json:"round,omitzero"`
+	// Step is where it was asked: "tool_call", "permission_request", or the type of
+	// the AHP event.
+	Step string `json:"step"`
+	// EventID is the id of the AHP event, "" for an extension.
+	EventID string `json:"event_id,omitempty"`
+	Round   int    `json:"round,omitzero"`
 	// Answer is "none", "ask", "deny", "rewrite", "failed" or "not_asked", and
 	// "return", "stop" for backends; several are joined by "+".
 	Answer string `json:"answer"`
@@ -284,6 +297,45 @@ type BackendFailed struct {
 	Class        string `json:"class"`
 	Policy       string `json:"policy"`
 	Detail       string `json:"detail,omitempty"`
+}
+
+// HooksDecided is what the backends came to at a point of a run that isn't a tool
+// call: about a prompt, a request to the model, its reply, the end of a turn.
+type HooksDecided struct {
+	// AgentID names the sub-agent that the event belongs to; "" is the main agent.
+	AgentID string `json:"agent_id,omitempty"`
+	Turn    int    `json:"turn,omitzero"`
+	// TurnID is the turn's id on the wire: from one prompt to its answer.
+	TurnID    string `json:"turn_id,omitempty"`
+	EventType string `json:"event_type"`
+	EventID   string `json:"event_id"`
+	// Outcome is "none", "changed", "supplied", "continued", "stopped", "denied" or
+	// "interrupted"; the last that applies counts.
+	Outcome string `json:"outcome"`
+	By      string `json:"by,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Code    string `json:"code,omitempty"`
+	// Asked lists the subscriptions that were asked, in order.
+	Asked []Asked `json:"asked,omitempty"`
+	// Original is what a person said, where it was changed or refused. Of what the
+	// model said there is only the SHA-256, as it may be what had to be kept out.
+	Original     string `json:"original,omitempty"`
+	OriginalHash string `json:"original_hash,omitempty"`
+	// Request is a changed request to the model, in order.
+	Request []RequestItem `json:"request,omitempty"`
+	// Injected is context for the model, Instructions what comes with a
+	// continuation, Messages what backends tell the user.
+	Injected     []string `json:"injected,omitempty"`
+	Instructions []string `json:"instructions,omitempty"`
+	Messages     []string `json:"messages,omitempty"`
+	MS           int64    `json:"ms"`
+}
+
+// RequestItem is one message of a request that a backend changed: Message is set
+// where it isn't the conversation's own with that id.
+type RequestItem struct {
+	ID      string   `json:"id"`
+	Message *Message `json:"message,omitzero"`
 }
 
 // Notice is something that a reader of the record should know.

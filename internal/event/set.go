@@ -26,6 +26,7 @@ var kinds = []kind{
 	{TypeExtensionChanged, func() Payload { return new(ExtensionChanged) }},
 	{TypeExtensionLogged, func() Payload { return new(ExtensionLogged) }},
 	{TypeBackendFailed, func() Payload { return new(BackendFailed) }},
+	{TypeHooksDecided, func() Payload { return new(HooksDecided) }},
 	{TypeNotice, func() Payload { return new(Notice) }},
 	{TypeRecordRepaired, func() Payload { return new(RecordRepaired) }},
 	{TypeHeadSigned, func() Payload { return new(HeadSigned) }},
@@ -102,6 +103,9 @@ func (*ExtensionLogged) Type() Type { return TypeExtensionLogged }
 // Type returns TypeBackendFailed.
 func (*BackendFailed) Type() Type { return TypeBackendFailed }
 
+// Type returns TypeHooksDecided.
+func (*HooksDecided) Type() Type { return TypeHooksDecided }
+
 // Type returns TypeNotice.
 func (*Notice) Type() Type { return TypeNotice }
 
@@ -133,6 +137,7 @@ func (*ToolEnded) payload()        {}
 func (*ExtensionChanged) payload() {}
 func (*ExtensionLogged) payload()  {}
 func (*BackendFailed) payload()    {}
+func (*HooksDecided) payload()     {}
 func (*Notice) payload()           {}
 func (*RecordRepaired) payload()   {}
 func (*HeadSigned) payload()       {}

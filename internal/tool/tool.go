@@ -56,6 +56,17 @@ type Result struct {
 	TimedOut bool
 	// WorkDir, when not empty, is the working directory of the calls that follow.
 	WorkDir string
+	// Changes lists the files that the call is known to have changed.
+	Changes []FileChange
+}
+
+// FileChange is one change to one file. The bytes are shared: nobody changes them.
+type FileChange struct {
+	// Path is absolute.
+	Path string
+	// Created says that there was no file before.
+	Created       bool
+	Before, After []byte
 }
 
 // OK returns a successful result.

@@ -153,7 +153,9 @@ func (t *Tool) edit(place policy.Place, path string, changes []change) tool.Resu
 	if count != 1 {
 		places = fmt.Sprintf("%d places", count)
 	}
-	return tool.OK(fmt.Sprintf("Edited %s in %s. It now reads:\n%s", path, places, excerpt(text.Body, body)))
+	res := tool.OK(fmt.Sprintf("Edited %s in %s. It now reads:\n%s", path, places, excerpt(text.Body, body)))
+	res.Changes = []tool.FileChange{{Path: place.Path, Before: old.Data, After: s.Data}}
+	return res
 }
 
 func suggestion(place policy.Place) string {

@@ -84,7 +84,9 @@ func (t *Tool) create(place policy.Place, a args) tool.Result {
 		return tool.Fail(err.Error())
 	}
 	t.tracker.Saw(place.Path, s)
-	return tool.OK(fmt.Sprintf("Created %s: %s.", a.Path, size(s.Data)))
+	res := tool.OK(fmt.Sprintf("Created %s: %s.", a.Path, size(s.Data)))
+	res.Changes = []tool.FileChange{{Path: place.Path, Created: true, After: s.Data}}
+	return res
 }
 
 func (t *Tool) replace(place policy.Place, a args) tool.Result {
@@ -107,7 +109,9 @@ func (t *Tool) replace(place policy.Place, a args) tool.Result {
 		return tool.Fail(err.Error())
 	}
 	t.tracker.Saw(place.Path, s)
-	return tool.OK(fmt.Sprintf("Replaced %s: %s, before %s.%s", a.Path, size(data), size(old.Data), note))
+	res := tool.OK(fmt.Sprintf("Replaced %s: %s, before %s.%s", a.Path, size(data), size(old.Data), note))
+	res.Changes = []tool.FileChange{{Path: place.Path, Before: old.Data, After: s.Data}}
+	return res
 }
 
 // encode returns the content as bytes in the encoding that the file has, since the
