@@ -1,0 +1,138 @@
+package elicitation
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/abhed/abhed/ahp"
+)
+
+// ErrFull is what Pending.Add returns where as many requests wait as may.
+var ErrFull = errors.New("elicitation: too many requests wait for an answer")
+
+// Pending holds the requests that wait for an answer, by the source and id of
+// their events. Its methods may be called from any goroutine.
+type Pending struct {
+	max     int
+	mu      sync.Mutex
+	waiting map[key]*entry
+}
+
+type key struct{ source, id string }
+
+// entry is one request that waits. It isn't changed.
+type entry struct {
+	session string // "" is none: the id of a session isn't empty
+	server  string
+	text    string
+	request *Request
+}
+
+// NewPending returns a table for at most max requests; zero means 1024.
+func NewPending(max int) *Pending {
+	if max == 0 {
+		max = 1024
+	}
+	return &Pending{max: max, waiting: map[key]*entry{}}
+}
+
+// Add reads the request of e, as OfRequest does, and lets it wait for its answer. It
+// is no fault to add the same event again, as a retry does; another one with its
+// identity is refused. The error is an *ahp.Error or ErrFull.
+func (t *Pending) Add(e *ahp.Event) (*Request, error) {
+	q, err := OfRequest(e)
+	if err != nil {
+		return nil, err
+	}
+	in := &entry{session: sessionOf(e), server: e.Elicitation.Server, request: q}
+	if p := e.Elicitation.Request; p != nil && p.Text != nil {
+		in.text = *p.Text
+	}
+	k := key{e.Source, e.ID}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old := t.waiting[k]; old != nil {
+		if old.session != in.session || old.server != in.server || old.text != in.text || old.request.Mode != q.Mode {
+			return nil, mismatch("/id", "the id of another request", "an id for each request")
+		}
+		return old.request, nil
+	}
+	if len(t.waiting) >= t.max {
+		return nil, ErrFull
+	}
+	t.waiting[k] = in
+	return q, nil
+}
+
+// Drop forgets the request of the event with that source and id, as when it was
+// refused: no answer will come.
+func (t *Pending) Drop(source, id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.waiting, key{source, id})
+}
+
+// Len returns how many requests wait.
+func (t *Pending) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.waiting)
+}
+
+// Take matches the result e with the request that waits for it, reads it as
+// OfResult does, and lets that request wait no longer. The request is that of the
+// event which e names as its parent, of the same source; session, server and mode
+// are equal. All of that is checked before the content is read. An error leaves the
+// request waiting. It is an *ahp.Error: of KindCorrelation if nothing that waits
+// matches, or if another answer came first. The result is nil if e has no body.
+func (t *Pending) Take(e *ahp.Event) (*Request, *Result, error) {
+	if e == nil || e.Type != ahp.UserElicitationResult || e.Elicitation == nil {
+		return nil, nil, envelope("/type", "another event", string(ahp.UserElicitationResult))
+	}
+	k := key{e.Source, e.ParentEventID}
+	in, err := t.find(k, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := OfResult(e, in.request)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waiting[k] != in {
+		return nil, nil, mismatch("/parentEventId", "a request that has been answered meanwhile", "one that waits for its answer")
+	}
+	delete(t.waiting, k)
+	return in.request, r, nil
+}
+
+func (t *Pending) find(k key, e *ahp.Event) (*entry, error) {
+	t.mu.Lock()
+	in := t.waiting[k]
+	t.mu.Unlock()
+	switch {
+	case k.id == "":
+		return nil, mismatch("/parentEventId", "none", "the id of the request's event")
+	case in == nil:
+		return nil, mismatch("/parentEventId", quote(k.id), "the id of a request that waits for its answer, of the same source")
+	case in.session != sessionOf(e):
+		return nil, mismatch("/session", quote(sessionOf(e)), "the session of the request")
+	case in.server != e.Elicitation.Server:
+		return nil, mismatch("/elicitation/server", quote(e.Elicitation.Server), "the server of the request")
+	case string(in.request.Mode) != e.Elicitation.Mode:
+		return nil, mismatch("/elicitation/mode", quote(e.Elicitation.Mode), "the mode of the request")
+	}
+	return in, nil
+}
+
+func sessionOf(e *ahp.Event) string {
+	if e.Session == nil {
+		return ""
+	}
+	return e.Session.ID
+}
+
+func mismatch(pointer, found, expected string) *ahp.Error {
+	return &ahp.Error{Kind: ahp.KindCorrelation, Pointer: pointer, Offset: -1, Found: found, Expected: expected}
+}
