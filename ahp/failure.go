@@ -52,6 +52,8 @@ type Failure struct {
 	Class FailureClass
 	// Detail is for the local audit, never for a model: it may quote the backend.
 	Detail string
+	// Status is the HTTP status with FailHTTPStatus, and 0 otherwise.
+	Status int
 	// Err is the cause, or nil.
 	Err error
 }

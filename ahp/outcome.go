@@ -47,6 +47,10 @@ type Answer struct {
 	// Failure is set with AnswerFailure; Policy is what was applied then.
 	Failure *Failure
 	Policy  FailurePolicy
+	// Attempts is how often the request was sent; 0 if it never was. Earlier says why
+	// each attempt before the last failed, in order.
+	Attempts int
+	Earlier  []*Failure
 }
 
 // Outcome is what a chain of interceptors came to (§11). It is data: nothing in
@@ -79,6 +83,11 @@ type Outcome struct {
 	Injections []*Inject
 	// Interrupted tells that the operation was cancelled: it must not run.
 	Interrupted bool
+	// Expired tells that the time for the whole call ran out. With Interrupted it was
+	// the caller's own deadline that passed, where otherwise somebody cancelled the
+	// call; without, the budget of the dispatch, and everybody not heard by then
+	// counts as failed under its own policy (§14).
+	Expired bool
 	// Trace holds every subscription that was asked, in order.
 	Trace []Answer
 }

@@ -240,12 +240,12 @@ func readBody(r io.Reader) ([]byte, error) {
 }
 
 func statusFailure(resp *http.Response, expected string) error {
-	class := ahp.FailHTTPStatus
+	f := &ahp.Failure{Class: ahp.FailHTTPStatus, Status: resp.StatusCode, Detail: fmt.Sprintf("HTTP status %d, expected %s", resp.StatusCode, expected)}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
-		class = ahp.FailAuth
+		f.Class, f.Status = ahp.FailAuth, 0
 	}
-	return &ahp.Failure{Class: class, Detail: fmt.Sprintf("HTTP status %d, expected %s", resp.StatusCode, expected)}
+	return f
 }
 
 // connectFailure leaves the URL out of the message: its query may hold a secret.
