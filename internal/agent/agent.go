@@ -34,6 +34,7 @@ const (
 	ReasonRetryExhausted Reason = "retry_exhausted"
 	ReasonStalled        Reason = "stalled"
 	ReasonUserInterrupt  Reason = "user_interrupt"
+	ReasonPromptRefused  Reason = "prompt_refused"
 	ReasonStopped        Reason = "stopped"
 	ReasonShutdown       Reason = "shutdown"
 	ReasonError          Reason = "error"
@@ -44,6 +45,9 @@ type Proposal struct {
 	Turn    int
 	Call    *model.ToolCall
 	WorkDir string
+	// TurnID and Batch are set where there are Hooks.
+	TurnID string
+	Batch  *Batch
 }
 
 // Ruling is the gate's answer to a Proposal: one of *Run, *Refused, *Supplied,
@@ -111,6 +115,11 @@ type Outcome struct {
 	Ran bool
 	// Err is the text of a tool's own failure, for the backends.
 	Err string
+	// Changes lists the files that the call changed.
+	Changes []tool.FileChange
+	// TurnID and Batch are set where there are Hooks.
+	TurnID string
+	Batch  *Batch
 }
 
 // Final is an Outcome after extensions and backends had their say, recorded.

@@ -7,53 +7,43 @@ import (
 	"strings"
 	"time"
 
+	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/model"
 )
 
 // ask makes the turn's model call, with retries, and records the reply.
-func (l *Loop) ask(ctx context.Context) (*model.Response, *end) {
-	req := &model.Request{System: l.o.System, Messages: l.messages, Tools: l.o.Tools}
-	for attempt := 1; ; attempt++ {
-		sent := event.ModelRequested{Turn: l.turn, Attempt: attempt, Model: l.o.Model.Name(), Messages: len(l.messages)}
+func (l *Loop) ask(ctx context.Context) (*reply, *end) {
+	for n := 1; ; n++ {
+		a := l.attempt(n)
+		req, supplied, e := l.request(ctx, a)
+		if e != nil {
+			return nil, e
+		}
+		if supplied != nil {
+			return l.received(ctx, supplied, a)
+		}
+		sent := event.ModelRequested{Turn: l.turn, Attempt: n, Model: l.o.Model.Name(), Messages: len(req.Messages)}
 		if _, err := l.o.Log.Append(system(&sent)); err != nil {
 			return nil, recordFailed(err)
 		}
 		began := l.o.Now()
-		resp, err := l.o.Model.Stream(ctx, req, l.onDelta)
+		onDelta, done := l.listen(ctx)
+		resp, err := l.o.Model.Stream(ctx, req, onDelta)
+		done(err == nil)
+		took := l.o.Now().Sub(began)
 		if err == nil {
 			resp = l.uniqueCalls(resp)
-			return resp, l.received(resp, attempt, l.o.Now().Sub(began))
+			l.count(resp)
+			return l.received(ctx, &reply{resp: resp, took: took}, a)
 		}
 		if ctx.Err() != nil {
 			return nil, interrupted(ctx)
 		}
-		if e := l.retry(ctx, err, attempt); e != nil {
+		if e := l.retry(ctx, err, a, took); e != nil {
 			return nil, e
 		}
 	}
-}
-
-func (l *Loop) onDelta(d model.Delta) {
-	if d.Text != "" && l.o.OnText != nil {
-		l.o.OnText(d.Text)
-	}
-}
-
-// received records a reply, counts it and adds it to the history.
-func (l *Loop) received(resp *model.Response, attempt int, took time.Duration) *end {
-	p := &event.ModelResponded{
-		Turn: l.turn, Attempt: attempt, Message: *resp.Message, Finish: string(resp.Finish), Model: resp.Model,
-		Usage: resp.Usage, Note: resp.Note, LatencyMS: took.Milliseconds(),
-	}
-	if _, err := l.o.Log.AppendDurable(event.Draft{Actor: event.ActorAgent, Trust: event.TrustUntrusted, Payload: p}); err != nil {
-		return recordFailed(err)
-	}
-	if len(resp.Message.Parts) > 0 {
-		l.messages = append(l.messages, resp.Message)
-	}
-	l.count(resp)
-	return nil
 }
 
 // uniqueCalls gives a new id to every call whose id is empty or taken: results are
@@ -86,14 +76,16 @@ func (l *Loop) uniqueCalls(resp *model.Response) *model.Response {
 // count adds a reply's tokens; without usage it estimates, so that a limit on
 // tokens binds with any endpoint.
 func (l *Loop) count(resp *model.Response) {
+	l.replies++
 	if u := resp.Usage; u != nil && u.Input != nil && u.Output != nil {
 		l.tokens += *u.Input + *u.Output
 		if u.CacheRead != nil {
 			l.tokens += *u.CacheRead
 		}
 		l.cost += l.o.Price.of(u)
+		l.reported++
 	} else {
-		n := len(l.o.System)
+		n := len(l.o.System) + size(resp.Message)
 		for _, m := range l.messages {
 			n += size(m)
 		}
@@ -137,22 +129,25 @@ func add(sum **int64, n *int64) {
 
 // retry records the failed attempt and waits; an end means that no attempt
 // follows.
-func (l *Loop) retry(ctx context.Context, err error, attempt int) *end {
-	p := &event.ModelFailed{Turn: l.turn, Attempt: attempt, Kind: "internal", Detail: err.Error(), Final: true}
+func (l *Loop) retry(ctx context.Context, err error, a Attempt, took time.Duration) *end {
+	p := &event.ModelFailed{Turn: l.turn, Attempt: a.Number, Kind: "internal", Detail: err.Error(), Final: true}
 	final := &end{ReasonError, err.Error()}
 	wait := time.Duration(0)
 	var me *model.Error
 	if errors.As(err, &me) {
-		p.Kind, p.Status, p.Partial = string(me.Kind), me.Status, me.Partial
-		wait = l.wait(me, attempt)
+		p.Kind, p.Status = string(me.Kind), me.Status
+		if !l.hold { // else nobody has let it through
+			p.Partial = me.Partial
+		}
+		wait = l.wait(me, a.Number)
 		switch {
 		case !me.Retryable():
-		case attempt >= l.o.Retry.Attempts:
+		case a.Number >= l.o.Retry.Attempts:
 			reason := ReasonRetryExhausted
 			if me.Kind == model.ErrStalled {
 				reason = ReasonStalled
 			}
-			final = &end{reason, fmt.Sprintf("%d attempts failed; the last: %s", attempt, me)}
+			final = &end{reason, fmt.Sprintf("%d attempts failed; the last: %s", a.Number, me)}
 		case wait > l.o.Retry.Cap:
 			final = &end{ReasonRetryExhausted, fmt.Sprintf("the endpoint asks to wait %s, longer than the limit of %s: %s", wait, l.o.Retry.Cap, me)}
 		default:
@@ -162,6 +157,9 @@ func (l *Loop) retry(ctx context.Context, err error, attempt int) *end {
 	if _, aerr := l.o.Log.Append(system(p)); aerr != nil {
 		return recordFailed(aerr)
 	}
+	l.tell(ctx, ahp.ModelErrorEvent, func() Moment {
+		return &ModelError{Attempt: a, Err: err, Latency: took, Retry: wait, Final: p.Final}
+	})
 	if p.Final {
 		return final
 	}

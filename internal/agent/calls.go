@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/model"
 	"github.com/abhed/abhed/internal/policy"
@@ -33,8 +34,11 @@ func (r *refusals) add(same string) bool {
 // reads it only after the turn's wait group is done.
 type slot struct {
 	call    *model.ToolCall
+	batch   *Batch
+	outcome Outcome
 	final   Final
 	workDir string
+	moved   bool // workDir is in force
 	err     error
 	done    bool
 }
@@ -43,13 +47,13 @@ type slot struct {
 // calls side by side, a mutating one alone after everything before it has ended,
 // so that each call is judged on the state that it will meet (gate.md §2).
 func (l *Loop) runCalls(ctx context.Context, calls []*model.ToolCall) *end {
-	slots := make([]slot, len(calls))
+	slots, batch := make([]slot, len(calls)), l.batch(calls)
 	var running sync.WaitGroup
 	limit := make(chan struct{}, maxParallel)
 	var stop *end
 	for i, c := range calls {
 		s := &slots[i]
-		s.call = c
+		s.call, s.batch = c, batch
 		if stop == nil && ctx.Err() != nil {
 			stop = interrupted(ctx)
 		}
@@ -57,7 +61,7 @@ func (l *Loop) runCalls(ctx context.Context, calls []*model.ToolCall) *end {
 			l.skip(ctx, s)
 			continue
 		}
-		ruling := l.o.Gate.Judge(ctx, Proposal{Turn: l.turn, Call: c, WorkDir: l.workDir})
+		ruling := l.o.Gate.Judge(ctx, Proposal{Turn: l.turn, Call: c, WorkDir: l.workDir, TurnID: l.turnID, Batch: batch})
 		r, ok := ruling.(*Run)
 		if !ok {
 			stop = l.notRun(ctx, s, ruling)
@@ -67,7 +71,7 @@ func (l *Loop) runCalls(ctx context.Context, calls []*model.ToolCall) *end {
 		if r.Decl.Mutates {
 			running.Wait()
 			l.execute(ctx, s, r)
-			stop = l.ended(s)
+			stop = l.ended(ctx, s)
 			continue
 		}
 		limit <- struct{}{}
@@ -81,15 +85,17 @@ func (l *Loop) runCalls(ctx context.Context, calls []*model.ToolCall) *end {
 }
 
 // ended looks at a call that has just been run alone.
-func (l *Loop) ended(s *slot) *end {
+func (l *Loop) ended(ctx context.Context, s *slot) *end {
 	switch {
 	case s.err != nil:
 		return recordFailed(s.err)
 	case s.final.Stop != "":
 		return &end{ReasonStopped, s.final.Stop}
 	}
-	if s.workDir != "" {
-		l.workDir = s.workDir
+	if s.workDir != "" && !s.moved {
+		from := l.workDir
+		l.workDir, s.moved = s.workDir, true
+		l.tell(ctx, ahp.WorkspaceChangeAfter, func() Moment { return &WorkDirChange{CallID: s.call.ID, From: from, To: s.workDir} })
 	}
 	return nil
 }
@@ -99,7 +105,7 @@ func (l *Loop) collect(ctx context.Context, slots []slot, stop *end) *end {
 	var injected []string
 	for i := range slots {
 		s := &slots[i]
-		if e := l.ended(s); e != nil && stop == nil {
+		if e := l.ended(ctx, s); e != nil && stop == nil {
 			stop = e
 		}
 		if !s.done {
@@ -116,10 +122,40 @@ func (l *Loop) collect(ctx context.Context, slots []slot, stop *end) *end {
 		}
 		l.messages = append(l.messages, m)
 	}
+	if ctx.Err() == nil && l.hooked(ahp.ToolBatchAfter) {
+		if e := l.batchEnded(ctx, slots); stop == nil {
+			stop = e
+		}
+	}
 	if stop == nil && ctx.Err() != nil {
 		stop = interrupted(ctx)
 	}
 	return stop
+}
+
+// batchEnded asks about all calls of a reply together.
+func (l *Loop) batchEnded(ctx context.Context, slots []slot) *end {
+	m := &BatchAfter{Batch: slots[0].batch}
+	for i := range slots {
+		if !slots[i].done {
+			return nil // the record failed
+		}
+		m.Outcomes = append(m.Outcomes, slots[i].outcome)
+	}
+	say, e := l.consult(ctx, m)
+	switch {
+	case e != nil:
+		return e
+	case say.Refusal != nil:
+		return refused(ReasonStopped, "the results were refused", say.Refusal)
+	}
+	if e := l.sayAll(say.Injected); e != nil {
+		return e
+	}
+	if say.Stop != "" {
+		return &end{ReasonStopped, say.Stop}
+	}
+	return nil
 }
 
 // notRun finishes a call that the gate did not let run.
@@ -130,11 +166,11 @@ func (l *Loop) notRun(ctx context.Context, s *slot, ruling Ruling) *end {
 		if s.err == nil && l.refusals.add(r.Same) {
 			return &end{ReasonDeniedLoop, "the same call was refused three times in a row: " + r.Text}
 		}
-		return l.ended(s)
+		return l.ended(ctx, s)
 	case *Supplied:
 		l.refusals = refusals{}
 		l.finish(ctx, s, Outcome{Call: r.Call, Decl: r.Decl, Kind: "supplied", Content: r.Content})
-		return l.ended(s)
+		return l.ended(ctx, s)
 	case *Stopped:
 		l.finish(ctx, s, Outcome{Call: r.Call, Kind: "stopped", Content: "Not run: " + r.By + " stopped the run: " + r.Reason, IsError: true})
 		return &end{ReasonStopped, r.By + ": " + r.Reason}
@@ -148,6 +184,20 @@ func (l *Loop) notRun(ctx context.Context, s *slot, ruling Ruling) *end {
 		s.err = errors.New("the gate gave no ruling")
 		return &end{ReasonError, s.err.Error()}
 	}
+}
+
+// skipAll gives an outcome to all calls of a reply after which the run ends.
+func (l *Loop) skipAll(ctx context.Context, calls []*model.ToolCall, stop *end) *end {
+	if len(calls) == 0 {
+		return stop
+	}
+	slots, batch := make([]slot, len(calls)), l.batch(calls)
+	for i, c := range calls {
+		slots[i].call, slots[i].batch = c, batch
+		o := Outcome{Call: policy.Call{ID: c.ID, Tool: c.Name, Turn: l.turn}, Kind: "stopped", Content: "Not run: the run was stopped before this call: " + stop.detail, IsError: true}
+		l.finish(ctx, &slots[i], o)
+	}
+	return l.collect(ctx, slots, stop)
 }
 
 // skip gives an outcome to a call that is not judged any more.
@@ -167,8 +217,10 @@ func (l *Loop) execute(ctx context.Context, s *slot, r *Run) {
 		return
 	}
 	began := l.o.Now()
-	res, err := l.o.Exec.Run(ctx, r.Permit, nil)
-	o := Outcome{Call: r.Call, Decl: r.Decl, Ran: true, Duration: l.o.Now().Sub(began)}
+	output, done := l.watch(ctx, s, r)
+	res, err := l.o.Exec.Run(ctx, r.Permit, output)
+	done()
+	o := Outcome{Call: r.Call, Decl: r.Decl, Ran: true, Duration: l.o.Now().Sub(began), Changes: res.Changes}
 	switch {
 	case err != nil:
 		o.Kind, o.IsError, o.Err = "error", true, err.Error()
@@ -198,7 +250,8 @@ func kind(r tool.Result) string {
 
 // finish records an outcome, in an interrupted run too: every call has one.
 func (l *Loop) finish(ctx context.Context, s *slot, o Outcome) {
-	o.Turn = l.turn
+	o.Turn, o.TurnID, o.Batch = l.turn, l.turnID, s.batch
+	s.outcome = o
 	s.final, s.err = l.o.Gate.Finish(ctx, o)
 	s.done = s.err == nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/model"
 	"github.com/abhed/abhed/internal/tool"
@@ -20,8 +21,10 @@ const maxSameRefusals = 3
 
 // Options is what a loop works with. Model, Gate, Exec and Log are required.
 type Options struct {
-	Model  model.Client
-	Gate   Gate
+	Model model.Client
+	Gate  Gate
+	// Hooks may be nil: nobody has a say beyond the tool calls.
+	Hooks  Hooks
 	Exec   *tool.Executor
 	Log    Log
 	System string
@@ -30,7 +33,8 @@ type Options struct {
 	// Price is needed for Limits.CostUSD only.
 	Price Price
 	Retry Retry
-	// OnText, if not nil, hears each piece of the model's text as it arrives.
+	// OnText, if not nil, hears each piece of the model's text as it arrives; where
+	// hooks may change or withhold what the model says, only what they let through.
 	OnText func(string)
 	// WorkDir is the working directory of the first call.
 	WorkDir string
@@ -49,7 +53,7 @@ type Result struct {
 	Reason Reason
 	// Detail says more for a person; it is empty for ReasonCompleted.
 	Detail string
-	// Text is the model's last complete reply.
+	// Text is the model's answer, as hooks let it through; "" if there is none.
 	Text  string
 	Turns int
 	// Usage is the sum over the run; members that were never reported are nil.
@@ -69,6 +73,16 @@ type Loop struct {
 	runTurns int
 	refusals refusals
 	callIDs  map[string]bool // every id of a call in the conversation
+
+	// hold says that nothing of a reply is shown before the hooks had their say.
+	hold bool
+	// turnID is the id of the turn that Hooks know, from a prompt to its answer.
+	turnID        string
+	continuations int
+	replies       int            // of models in this run
+	reported      int            // of those, with usage
+	answer        *model.Message // the answer of the turn, nil if there is none
+	answerItem    string
 }
 
 // New returns a loop; it panics if a required option is missing.
@@ -92,6 +106,7 @@ func New(o Options) *Loop {
 		o.Now = time.Now
 	}
 	l := &Loop{o: o, messages: append([]*model.Message(nil), o.History...), workDir: o.WorkDir, turn: o.Turn, callIDs: map[string]bool{}}
+	l.hold = l.asks(ahp.ModelResponseAfter) || l.asks(ahp.TurnFinishBefore) || l.asks(ahp.UserMessageOutbound)
 	for _, m := range l.messages {
 		for _, c := range m.ToolCalls() {
 			l.callIDs[c.ID] = true
@@ -126,30 +141,44 @@ func (l *Loop) Run(ctx context.Context, prompt string, given ...string) Result {
 		ctx, cancel = context.WithTimeoutCause(ctx, l.o.Limits.Time, &Interrupted{Reason: ReasonMaxTime, Detail: fmt.Sprintf("the limit of %s is used up", l.o.Limits.Time)})
 		defer cancel()
 	}
-	l.runTurns, l.tokens, l.cost, l.usage, l.lastText, l.refusals = 0, 0, 0, model.Usage{}, "", refusals{}
-	var e *end
-	for _, text := range given {
-		if e == nil {
-			e = l.say(event.ActorSystem, event.TrustUntrusted, text)
-		}
-	}
-	if e == nil {
-		e = l.say(event.ActorUser, event.TrustOperator, prompt)
-	}
+	l.reset()
+	e := l.open(ctx, prompt, given)
 	cut := 0
 	for e == nil {
 		e = l.turnOnce(ctx, &cut)
 	}
+	l.close(ctx, e)
 	return Result{Reason: e.reason, Detail: e.detail, Text: l.lastText, Turns: l.runTurns, Usage: l.usage}
 }
 
-// say records a user message and adds it to the history.
-func (l *Loop) say(actor event.Actor, trust event.Trust, text string) *end {
+// reset forgets what belongs to an earlier run.
+func (l *Loop) reset() {
+	l.runTurns, l.tokens, l.cost, l.usage, l.lastText, l.refusals = 0, 0, 0, model.Usage{}, "", refusals{}
+	l.turnID, l.continuations, l.replies, l.reported, l.answer, l.answerItem = "", 0, 0, 0, nil, ""
+}
+
+// say records a user message and adds it to the history. by lists the backends
+// that changed it.
+func (l *Loop) say(actor event.Actor, trust event.Trust, text string, by ...string) *end {
 	text = tool.Clean(text)
-	if _, err := l.o.Log.AppendDurable(event.Draft{Actor: actor, Trust: trust, Payload: &event.UserMessage{Text: text}}); err != nil {
+	if len(by) > 0 {
+		trust = event.TrustUntrusted
+	}
+	d := event.Draft{Actor: actor, Trust: trust, Payload: &event.UserMessage{Text: text, RewrittenBy: by}}
+	if _, err := l.o.Log.AppendDurable(d); err != nil {
 		return recordFailed(err)
 	}
 	l.messages = append(l.messages, &model.Message{Role: event.RoleUser, Parts: []model.Part{event.TextPart(text)}})
+	return nil
+}
+
+// sayAll says context that backends gave.
+func (l *Loop) sayAll(texts []string) *end {
+	for _, text := range texts {
+		if e := l.say(event.ActorSystem, event.TrustUntrusted, text); e != nil {
+			return e
+		}
+	}
 	return nil
 }
 
@@ -163,9 +192,9 @@ func (l *Loop) turnOnce(ctx context.Context, cut *int) *end {
 	if _, err := l.o.Log.Append(system(&event.TurnStarted{Turn: l.turn})); err != nil {
 		return recordFailed(err)
 	}
-	resp, e := l.ask(ctx)
+	r, e := l.ask(ctx)
 	if e == nil {
-		e = l.answer(ctx, resp, cut)
+		e = l.act(ctx, r, cut)
 	}
 	if _, err := l.o.Log.Append(system(&event.TurnEnded{Turn: l.turn})); err != nil {
 		e = recordFailed(err)
@@ -176,18 +205,23 @@ func (l *Loop) turnOnce(ctx context.Context, cut *int) *end {
 	return e
 }
 
-// answer acts on a recorded reply.
-func (l *Loop) answer(ctx context.Context, resp *model.Response, cut *int) *end {
-	calls := resp.Message.ToolCalls()
-	if resp.Finish == model.FinishLength {
+// act acts on a recorded reply.
+func (l *Loop) act(ctx context.Context, r *reply, cut *int) *end {
+	calls := r.resp.Message.ToolCalls()
+	if r.stop != nil {
+		return l.skipAll(ctx, calls, r.stop)
+	}
+	if r.resp.Finish == model.FinishLength {
 		if *cut++; *cut >= maxCutReplies {
 			return &end{ReasonError, fmt.Sprintf("%d replies in a row were cut by the model's output limit", *cut)}
 		}
 		return l.say(event.ActorSystem, event.TrustHarness, "[abhed] Your last reply was cut off at the output limit; no tool call in it was run. Continue, in smaller steps.")
 	}
 	*cut = 0
-	if len(calls) == 0 {
-		l.lastText = resp.Message.Text()
+	switch {
+	case r.more != "":
+		return l.say(event.ActorSystem, event.TrustUntrusted, r.more)
+	case len(calls) == 0:
 		return &end{reason: ReasonCompleted}
 	}
 	return l.runCalls(ctx, calls)
