@@ -10,6 +10,10 @@
 // an error of the handler becomes an error reply, so that the harness's failure
 // policy applies.
 //
+// A handler is a function for all events (Func), a function for each type of event
+// (Handlers), or a type of one's own; Reply writes an answer that holds nothing
+// which the request didn't advertise. The example is a whole backend.
+//
 // Do not assume that a request is honest about what it describes, or that the
 // harness will do as it is told: a backend advises, and the harness enforces.
 package backend
@@ -19,7 +23,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/internal/run"
@@ -84,7 +90,8 @@ func granted(q *ahp.Intercept, e ahp.Effect) bool {
 
 // Options tunes a Server. The zero value is right for most uses.
 type Options struct {
-	// Manifest answers hooks/capabilities; nil answers that the method isn't there.
+	// Manifest answers hooks/capabilities; nil asks the handler, if it has a method
+	// Manifest() *ahp.Manifest, and else answers that the method isn't there.
 	Manifest *ahp.Manifest
 	// Events lists the event types that the handler takes; others are answered
 	// with unsupported_event. Nil means all.
@@ -92,6 +99,18 @@ type Options struct {
 	// OnError, if set, is told of refused messages and of failed handlers. It may
 	// be called from several goroutines.
 	OnError func(error)
+	// Logger, if set, gets one record for each answered request, refused message and
+	// failed handler: types, ids, effects and times, never what an event holds. The
+	// error of a handler is logged as it is, so its text must hold no secret. Main
+	// logs as JSON to standard error if it is nil.
+	Logger *slog.Logger
+	// Timeout bounds one decision: the context of the handler ends then. The protocol
+	// doesn't tell a backend the harness's deadline. Zero means no bound but that of
+	// the carrier: over HTTP the context ends when the client goes away.
+	Timeout time.Duration
+	// Grace is how long what is being judged may go on after ServeStdio was told to
+	// stop, before its context ends; zero means 5 s.
+	Grace time.Duration
 }
 
 // Server answers messages. Its methods may be called from any goroutine.
@@ -104,6 +123,12 @@ type Server struct {
 // New returns a server for h.
 func New(h Handler, opts Options) *Server {
 	opts.Events = slices.Clone(opts.Events)
+	if opts.Grace <= 0 {
+		opts.Grace = 5 * time.Second
+	}
+	if m, ok := h.(interface{ Manifest() *ahp.Manifest }); ok && opts.Manifest == nil {
+		opts.Manifest = m.Manifest()
+	}
 	return &Server{handler: h, opts: opts, answered: newMemory()}
 }
 
@@ -132,6 +157,7 @@ func (s *Server) report(err error) {
 	if s.opts.OnError != nil {
 		s.opts.OnError(err)
 	}
+	s.logFailure(err)
 }
 
 // refuse returns the error response to a message that doesn't decode, nil if it is
@@ -210,6 +236,12 @@ func (s *Server) intercept(ctx context.Context, q *ahp.Intercept, msg []byte) ([
 
 func (s *Server) decide(ctx context.Context, q *ahp.Intercept) ([]byte, error) {
 	id := ahp.StringID(q.Event.ID)
+	if s.opts.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.opts.Timeout)
+		defer cancel()
+	}
+	began := time.Now()
 	var effects []ahp.Effect
 	err := run.Protect(func() (err error) {
 		effects, err = s.handler.Intercept(ctx, q)
@@ -223,6 +255,7 @@ func (s *Server) decide(ctx context.Context, q *ahp.Intercept) ([]byte, error) {
 		reply, err = ahp.EncodeEffects(id, effects)
 	}
 	if err == nil {
+		s.logAnswer(q.Event, effects, time.Since(began))
 		return reply, nil
 	}
 	s.report(err)

@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "serve" {
 		backend.Main(&judge{}, backend.Options{})
 	}
+	if len(os.Args) == 2 && os.Args[1] == "noisy" {
+		backend.Main(backend.Func(noisy), backend.Options{})
+	}
 	goleak.VerifyTestMain(m)
 }
 

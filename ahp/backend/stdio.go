@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"sync"
-	"syscall"
+	"time"
 
 	"github.com/abhed/abhed/ahp"
 )
@@ -27,46 +25,189 @@ func weight(msg []byte) int { return 1 + len(msg)/waitingUnit }
 
 // ServeStdio answers the messages on in, one per line, with one line each on out,
 // until in ends or ctx does (§16). Requests are answered one after the other;
-// observations are handled beside them, in order. It returns when everything that
-// was read has been handled, nil at the end of in, and ctx's error otherwise. in
-// is closed when ctx ends, if it can be.
+// observations are handled beside them, in order. It returns nil at the end of in,
+// and ctx's error otherwise, when everything that was read has been handled: after
+// ctx's end nothing more is read, and what is being judged has Options.Grace before
+// its own context ends.
+//
+// in is closed when ctx ends, if it can be. A Read that doesn't end with that, such
+// as one of a pipe that is standard input, is left behind: the program should end.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	if c, ok := in.(io.Closer); ok {
-		defer context.AfterFunc(ctx, func() { c.Close() })()
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	l := &stdioLoop{server: s, ctx: ctx, work: work, out: out, notes: newNotes(), reader: bufio.NewReaderSize(in, 64<<10), busy: newBusy()}
+	ended := make(chan error, 1)
+	go func() { ended <- l.serve() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
 	}
-	notes := newNotes()
+	grace := time.AfterFunc(s.opts.Grace, cancel)
+	defer grace.Stop()
+	if c, ok := in.(io.Closer); ok {
+		c.Close() // wakes a read where that is possible
+	}
+	// A handler that outlives its context too is not waited for.
+	patience := time.NewTimer(s.opts.Grace + time.Second)
+	defer patience.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-l.busy.stop():
+	case <-patience.C:
+		s.report(errors.New("backend: a handler goes on after the end of its context"))
+	}
+	wake := time.NewTimer(20 * time.Millisecond)
+	defer wake.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-wake.C:
+		return ctx.Err()
+	}
+}
+
+// stdioLoop is one run of ServeStdio.
+type stdioLoop struct {
+	server *Server
+	ctx    context.Context // ends the reading
+	work   context.Context // the handlers'
+	out    io.Writer
+	notes  *notes
+	reader *bufio.Reader
+	busy   *busy
+}
+
+// serve handles lines until in ends or ctx does.
+func (l *stdioLoop) serve() error {
 	var observing sync.WaitGroup
 	observing.Go(func() {
 		// What goes wrong is reported there; a notification has no reply.
-		for notes.take(func(msg []byte) { s.Handle(ctx, msg) }) {
+		for l.notes.take(func(msg []byte) { l.server.Handle(l.work, msg) }) {
+			l.busy.end()
 		}
 	})
 	defer observing.Wait()
-	defer close(notes.waiting)
-
-	r := bufio.NewReaderSize(in, 64<<10)
+	defer close(l.notes.waiting)
 	for {
-		line, err := readLine(r)
-		if ctx.Err() != nil {
-			return ctx.Err()
+		line, err := readLine(l.reader)
+		if !l.busy.begin() {
+			return l.ctx.Err()
 		}
-		if len(bytes.TrimSpace(line)) > 0 {
-			if err := s.serveLine(ctx, line, notes, out); err != nil {
-				return err
-			}
+		err = l.line(line, err)
+		// What is in the buffer has been read, so it is still handled.
+		for err == nil && l.lineBuffered() {
+			err = l.line(readLine(l.reader))
 		}
+		l.busy.end()
 		switch {
-		case errors.Is(err, errTooLong):
-			reply := encodeError(ahp.ID{}, &ahp.RPCError{Code: ahp.CodeParse, Message: err.Error()})
-			if _, err := out.Write(append(reply, '\n')); err != nil {
-				return fmt.Errorf("backend: write a reply: %w", err)
-			}
 		case errors.Is(err, io.EOF):
 			return nil
+		case err != nil && l.ctx.Err() != nil:
+			return l.ctx.Err()
 		case err != nil:
-			return fmt.Errorf("backend: read a message: %w", err)
+			return err
+		case l.ctx.Err() != nil:
+			return l.ctx.Err()
 		}
 	}
+}
+
+// lineBuffered reports whether a whole line can be had without reading.
+func (l *stdioLoop) lineBuffered() bool {
+	held, _ := l.reader.Peek(l.reader.Buffered())
+	return bytes.IndexByte(held, '\n') >= 0
+}
+
+// line handles what readLine returned. It fails at the end of the input, and if a
+// reply can't be written.
+func (l *stdioLoop) line(line []byte, err error) error {
+	if len(bytes.TrimSpace(line)) > 0 {
+		if err := l.message(line); err != nil {
+			return err
+		}
+	}
+	switch {
+	case errors.Is(err, errTooLong):
+		l.server.report(err)
+		return l.write(encodeError(ahp.ID{}, &ahp.RPCError{Code: ahp.CodeParse, Message: err.Error()}))
+	case err == nil || errors.Is(err, io.EOF):
+		return err
+	}
+	return fmt.Errorf("backend: read a message: %w", err)
+}
+
+// message handles one message.
+func (l *stdioLoop) message(msg []byte) error {
+	if _, isRequest := ahp.MessageID(msg); !isRequest {
+		if p, err := ahp.Peek(msg); err == nil && p.Method == ahp.MethodObserve {
+			l.busy.more()
+			if !l.notes.add(l.work, msg) {
+				l.busy.end()
+			}
+			return nil
+		}
+	}
+	reply, _ := l.server.Handle(l.work, msg)
+	if reply == nil {
+		return nil
+	}
+	return l.write(reply)
+}
+
+func (l *stdioLoop) write(reply []byte) error {
+	if _, err := l.out.Write(append(reply[:len(reply):len(reply)], '\n')); err != nil {
+		return fmt.Errorf("backend: write a reply: %w", err)
+	}
+	return nil
+}
+
+// busy counts what has been read and not yet handled.
+type busy struct {
+	mu      sync.Mutex
+	n       int
+	stopped bool
+	idle    chan struct{} // closed once stopped and n is 0
+}
+
+func newBusy() *busy { return &busy{idle: make(chan struct{})} }
+
+// begin counts one more, and reports false after a stop.
+func (b *busy) begin() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stopped {
+		return false
+	}
+	b.n++
+	return true
+}
+
+// more counts one more while another is being handled.
+func (b *busy) more() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.n++
+}
+
+func (b *busy) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.n--; b.stopped && b.n == 0 {
+		close(b.idle)
+	}
+}
+
+// stop lets nothing more begin; the channel is closed when nothing is left. It is
+// called once.
+func (b *busy) stop() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stopped = true; b.n == 0 {
+		close(b.idle)
+	}
+	return b.idle
 }
 
 // notes holds the observations that wait; taken holds a token for each unit of
@@ -93,35 +234,18 @@ func (n *notes) take(handle func(msg []byte)) bool {
 	return true
 }
 
-// add waits for room. It has one caller at a time, so that two can't each hold a
-// part of what both need.
-func (n *notes) add(ctx context.Context, msg []byte) {
+// add waits for room and reports whether there was some before the end of ctx. It
+// has one caller at a time, so that two can't each hold a part of what both need.
+func (n *notes) add(ctx context.Context, msg []byte) bool {
 	for range weight(msg) {
 		select {
 		case n.taken <- struct{}{}:
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
 	n.waiting <- bytes.Clone(msg) // there is room: each that waits holds a token
-}
-
-// serveLine handles one line; it fails only if the reply can't be written.
-func (s *Server) serveLine(ctx context.Context, line []byte, notes *notes, out io.Writer) error {
-	if _, isRequest := ahp.MessageID(line); !isRequest {
-		if p, err := ahp.Peek(line); err == nil && p.Method == ahp.MethodObserve {
-			notes.add(ctx, line)
-			return nil
-		}
-	}
-	reply, _ := s.Handle(ctx, line)
-	if reply == nil {
-		return nil
-	}
-	if _, err := out.Write(append(reply[:len(reply):len(reply)], '\n')); err != nil {
-		return fmt.Errorf("backend: write a reply: %w", err)
-	}
-	return nil
+	return true
 }
 
 var errTooLong = fmt.Errorf("a line of more than %d bytes", ahp.MaxMessageBytes)
@@ -147,28 +271,4 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		}
 		return bytes.TrimSuffix(line, []byte("\n")), err
 	}
-}
-
-// Main serves h on standard input and output and ends the program: with 0 at the
-// end of input or on SIGTERM or SIGINT, with 1 after a failure. What goes wrong is
-// told on standard error. It suits both lifecycles of a stdio backend.
-func Main(h Handler, opts Options) {
-	if opts.OnError == nil {
-		opts.OnError = func(err error) { fmt.Fprintln(os.Stderr, err) }
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	ended := make(chan error, 1)
-	go func() { ended <- New(h, opts).ServeStdio(ctx, os.Stdin, os.Stdout) }()
-	var err error
-	select {
-	case err = <-ended:
-	case <-ctx.Done():
-		// A read of standard input may not be wakeable: the program ends anyway.
-	}
-	if err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
 }
