@@ -16,12 +16,14 @@ type Capabilities struct {
 	// Inject is set exactly where Effects lists "inject".
 	Inject      *InjectCapability      `json:"inject"`
 	Elicitation *ElicitationCapability `json:"elicitation"`
+	Unknown     `json:"-"`
 }
 
 // ModifyCapability says how one target may be edited; at least one is true.
 type ModifyCapability struct {
 	Replace bool `json:"replace" ahp:"req"`
 	Merge   bool `json:"merge" ahp:"req"`
+	Unknown `json:"-"`
 }
 
 // FlowCapability says which flow operations are accepted. The two counts are set
@@ -31,28 +33,34 @@ type FlowCapability struct {
 	RemainingContinuations *int64          `json:"remainingContinuations" ahp:"nonneg"`
 	ContinuationCount      *int64          `json:"continuationCount" ahp:"nonneg"`
 	MaxContinuations       *int64          `json:"maxContinuations" ahp:"nonneg"`
+	Unknown                `json:"-"`
 }
 
 // InjectCapability says how context may be injected.
 type InjectCapability struct {
 	Context ContextInjection `json:"context" ahp:"req"`
+	Unknown `json:"-"`
 }
 
 // ContextInjection says when injected context may be added. Append is true.
 type ContextInjection struct {
 	Append    bool       `json:"append" ahp:"req"`
 	DeliverAt []Delivery `json:"deliverAt" ahp:"req,min1,uniq,enum=now|next_turn"`
+	Unknown   `json:"-"`
 }
 
 // ElicitationCapability says in which modes an elicitation may be answered; the
 // modes are independent.
 type ElicitationCapability struct {
-	Form *ElicitationMode `json:"form"`
-	URL  *ElicitationMode `json:"url"`
+	Form    *ElicitationMode `json:"form"`
+	URL     *ElicitationMode `json:"url"`
+	Unknown `json:"-"`
 }
 
 // ElicitationMode is an empty object.
-type ElicitationMode struct{}
+type ElicitationMode struct {
+	Unknown `json:"-"`
+}
 
 // Has reports whether c lists the effect.
 func (c *Capabilities) Has(t EffectType) bool { return c != nil && slices.Contains(c.Effects, t) }

@@ -81,8 +81,9 @@ type PartGap struct {
 
 // Gap names something that a party can't report, and why.
 type Gap struct {
-	Path   string `json:"path" ahp:"req,min1"`
-	Reason string `json:"reason" ahp:"req,min1"`
+	Path    string `json:"path" ahp:"req,min1"`
+	Reason  string `json:"reason" ahp:"req,min1"`
+	Unknown `json:"-"`
 }
 
 // Ref refers to something by its id.

@@ -132,6 +132,7 @@ type Event struct {
 	Elicitation *Elicitation `json:"elicitation"`
 	Message     *UserMessage `json:"message"`
 	Failure     *HookProblem `json:"failure"`
+	Unknown     `json:"-"`
 }
 
 // Session identifies the session that an event belongs to.
@@ -142,18 +143,21 @@ type Session struct {
 	Model          string   `json:"model"`
 	Agent          *Agent   `json:"agent"`
 	Synthesized    bool     `json:"synthesized"`
+	Unknown        `json:"-"`
 }
 
 // Agent identifies the agent within a session.
 type Agent struct {
-	ID   string `json:"id" ahp:"req,min1"`
-	Type string `json:"type"`
+	ID      string `json:"id" ahp:"req,min1"`
+	Type    string `json:"type"`
+	Unknown `json:"-"`
 }
 
 // Turn identifies a turn.
 type Turn struct {
 	ID          string `json:"id" ahp:"req,min1"`
 	Synthesized bool   `json:"synthesized"`
+	Unknown     `json:"-"`
 }
 
 // Identity is an id, and whether an adapter made it up. A tool call has one, and

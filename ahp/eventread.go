@@ -73,7 +73,7 @@ func (r *reader) event() (*Event, error) {
 		i, ok := er.plan.byName[string(name)]
 		switch {
 		case !ok:
-			err = r.dec.SkipValue()
+			err = r.keep(&e.Unknown, string(name))
 		case er.row < 0 && i != er.plan.typeIndex && !er.plan.envelope.has(i):
 			waiting, err = r.later(waiting, i)
 		default:
@@ -111,7 +111,7 @@ func (er *eventReader) member(r *reader, i int) error {
 			}
 			return r.failed("AHP-CORE-003", "member "+quote(f.name), "none in "+string(er.event.Type))
 		case !er.plan.need[row].has(i) && !er.plan.may[row].has(i):
-			return r.dec.SkipValue()
+			return r.keep(&er.event.Unknown, f.name)
 		}
 		if narrowed, ok := er.plan.enums[er.row][i]; ok {
 			f = narrowed
@@ -211,6 +211,10 @@ func (w *writer) event(e *Event) {
 			w.value(f, fv)
 		}
 	}
+	w.unknown(e.Unknown, first, func(name string) bool {
+		i, is := p.byName[name]
+		return is && (p.need[row].has(i) || p.may[row].has(i) || p.never[row].has(i) || p.envelope.has(i) || p.envelopeRequired.has(i))
+	})
 	w.buf = append(w.buf, '}')
 }
 

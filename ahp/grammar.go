@@ -1,6 +1,7 @@
 package ahp
 
 import (
+	"bytes"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -265,6 +266,39 @@ func isAttachmentType(s string) bool {
 	sub, _, _ = strings.Cut(sub, ";")
 	sub = strings.TrimSpace(sub)
 	return main != "text" && sub != "json" && !strings.HasSuffix(sub, "+json")
+}
+
+// isIntegral reports whether the JSON number v is an integer, of whatever size:
+// 1.0, 1e400 and 10e-1 are, 1.5 and 1e-1 aren't (§2).
+func isIntegral(v []byte) bool {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(string(v)), "e")
+	whole, frac, _ := strings.Cut(strings.TrimPrefix(mantissa, "-"), ".")
+	frac = strings.TrimRight(frac, "0")
+	digits := strings.TrimRight(whole+frac, "0")
+	if digits == "" {
+		return true // zero
+	}
+	// The value is digits times ten to the power of shift.
+	shift := len(whole) - len(digits)
+	if exponent == "" {
+		return shift >= 0
+	}
+	e, err := strconv.ParseInt(exponent, 10, 64)
+	if err != nil { // beyond any length that a message can have
+		return exponent[0] != '-'
+	}
+	return e >= int64(-shift)
+}
+
+// isNegative reports whether the JSON number v is less than 0; -0 isn't.
+func isNegative(v []byte) bool {
+	if v[0] != '-' {
+		return false
+	}
+	if i := bytes.IndexAny(v, "eE"); i >= 0 {
+		v = v[:i]
+	}
+	return bytes.ContainsAny(v, "123456789")
 }
 
 // integerText returns the integer that the JSON number v stands for: 1.0 and

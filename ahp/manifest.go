@@ -25,6 +25,7 @@ type Manifest struct {
 	CorrelationIdentityFields []string `json:"correlationIdentityFields" ahp:"req"`
 	// Identity is forbidden; it is here so that the reader can refuse it.
 	Identity Raw `json:"identity"`
+	Unknown  `json:"-"`
 }
 
 // ManifestEvent is one advertised event type. Capabilities is set where
@@ -33,6 +34,7 @@ type ManifestEvent struct {
 	Event        EventType     `json:"event" ahp:"req"`
 	Modes        []Mode        `json:"modes" ahp:"req,min1,uniq,enum=observe|intercept"`
 	Capabilities *Capabilities `json:"capabilities"`
+	Unknown      `json:"-"`
 }
 
 // Limits are bounds of the harness. A nil one is unknown, not unlimited.
@@ -41,12 +43,14 @@ type Limits struct {
 	MaxContinuations *int64 `json:"maxContinuations" ahp:"nonneg"`
 	MinTimeoutMs     *int64 `json:"minTimeoutMs" ahp:"nonneg"`
 	MaxTimeoutMs     *int64 `json:"maxTimeoutMs" ahp:"nonneg"`
+	Unknown          `json:"-"`
 }
 
 // ManagedPolicy says whose policy the harness can hold.
 type ManagedPolicy struct {
 	Scopes      []string `json:"scopes" ahp:"req,uniq,enum=user|project|managed"`
 	Disableable bool     `json:"disableable" ahp:"req"`
+	Unknown     `json:"-"`
 }
 
 func checkManagedPolicy(m *ManagedPolicy) *fault {

@@ -22,6 +22,8 @@ type plan struct {
 	fields []field
 	byName map[string]int
 	need   bits
+	// unknown is the index of the struct's field of that type, -1 for none.
+	unknown int
 	info
 }
 
@@ -90,9 +92,13 @@ func planOf(t reflect.Type) *plan {
 	if p, ok := plans.Load(t); ok {
 		return p.(*plan)
 	}
-	p := &plan{byName: make(map[string]int, t.NumField()), info: infoOf(t)}
+	p := &plan{byName: make(map[string]int, t.NumField()), unknown: -1, info: infoOf(t)}
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Type == reflect.TypeFor[Unknown]() {
+			p.unknown = i
+			continue
+		}
 		name, ok := f.Tag.Lookup("json")
 		if !ok || !f.IsExported() {
 			continue

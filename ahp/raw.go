@@ -89,7 +89,7 @@ func parseID(v []byte) (id ID, ok bool) {
 		}
 		return StringID(string(b)), true
 	case '0':
-		if _, ok := integerText(v); !ok && !allDigits(bytes.TrimPrefix(v, []byte("-"))) {
+		if !isIntegral(v) {
 			return ID{}, false
 		}
 		return ID{text: string(v)}, true

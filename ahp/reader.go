@@ -105,7 +105,7 @@ func (r *reader) object(p *plan, v reflect.Value) error {
 			seen.set(i)
 			err = r.value(p.rule, &p.fields[i], v.Field(p.fields[i].index))
 		case p.open:
-			err = r.dec.SkipValue()
+			err = r.keep(p.unknownOf(v), string(name))
 		default:
 			err = r.failed(p.rule, "unknown member "+quote(string(name)), "only members that the object has")
 		}
@@ -208,7 +208,7 @@ func (r *reader) text(rule string, f *field) (string, error) {
 		}
 		return "", r.failed(rule, quote(string(b)), oneOf(f.enum))
 	}
-	s := string(b)
+	s := common(b)
 	if f.min1 && s == "" {
 		return "", r.failed(rule, `""`, "a text that isn't empty")
 	}
@@ -216,6 +216,19 @@ func (r *reader) text(rule string, f *field) (string, error) {
 		return "", r.failed(rule, quote(s), what)
 	}
 	return s, nil
+}
+
+// common returns b as a string, without a copy for what stands in most messages.
+func common(b []byte) string {
+	switch string(b) {
+	case MediaText:
+		return MediaText
+	case "native":
+		return "native"
+	case Version:
+		return Version
+	}
+	return string(b)
 }
 
 func oneOf(list []string) string {
@@ -295,7 +308,7 @@ func (r *reader) raw(rule, format string) (Raw, error) {
 			return nil, r.failed(rule, kindName(k), "an object")
 		}
 	case "num":
-		if k != '0' || v[0] == '-' {
+		if k != '0' || isNegative(v) {
 			return nil, r.failed(rule, quote(string(v)), "a number of 0 or more")
 		}
 	case "strint":
@@ -314,7 +327,12 @@ func (r *reader) list(rule string, f *field, v reflect.Value) error {
 	if _, err := r.dec.ReadToken(); err != nil {
 		return err
 	}
-	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	if r.dec.PeekKind() == ']' {
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0)) // present, and empty
+	} else {
+		v.SetZero()
+		v.Grow(2)
+	}
 	var seen map[string]bool
 	one := field{enum: f.enum, format: f.format, min1: f.each1}
 	for n := 0; ; n++ {
@@ -322,7 +340,9 @@ func (r *reader) list(rule string, f *field, v reflect.Value) error {
 		if k == ']' || k == jsontext.KindInvalid {
 			break
 		}
-		v.Grow(1)
+		if n == v.Cap() {
+			v.Grow(n)
+		}
 		v.SetLen(n + 1)
 		if err := r.item(rule, f, &one, v.Index(n)); err != nil {
 			return err

@@ -31,12 +31,16 @@ type Intercept struct {
 	Capabilities Capabilities
 	State        *State
 	Extensions   Extensions
+	// Unknown holds the members of params that this revision doesn't know.
+	Unknown
 }
 
 // Observe tells a backend of an event. There is no reply.
 type Observe struct {
 	Event      *Event
 	Extensions Extensions
+	// Unknown holds the members of params that this revision doesn't know.
+	Unknown
 }
 
 // Discover asks for the manifest.
@@ -69,6 +73,7 @@ func (q *Intercept) Encode() ([]byte, error) {
 		w.any(q.State)
 	}
 	w.extensions(q.Extensions)
+	w.unknown(q.Unknown, false, isInterceptParam)
 	w.lit("}}")
 	return w.message()
 }
@@ -83,8 +88,17 @@ func (q *Observe) Encode() ([]byte, error) {
 	w.lit(`,"event":`)
 	w.event(q.Event)
 	w.extensions(q.Extensions)
+	w.unknown(q.Unknown, false, isObserveParam)
 	w.lit("}}")
 	return w.message()
+}
+
+func isObserveParam(name string) bool {
+	return name == "protocolVersion" || name == "event" || name == "extensions"
+}
+
+func isInterceptParam(name string) bool {
+	return isObserveParam(name) || name == "capabilities" || name == "state"
 }
 
 // Encode returns the request as one line without its newline.

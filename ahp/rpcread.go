@@ -183,7 +183,7 @@ func (r *reader) params(method string) (Request, error) {
 			case "extensions":
 				err = r.extensionsInto(&q.Extensions)
 			default:
-				return false, nil
+				err = r.keep(&q.Unknown, name)
 			}
 			return true, err
 		})
@@ -216,7 +216,7 @@ func (r *reader) interceptParams() (Request, error) {
 		case "extensions":
 			err = r.extensionsInto(&q.Extensions)
 		default:
-			return false, nil
+			err = r.keep(&q.Unknown, name)
 		}
 		return true, err
 	})

@@ -47,12 +47,14 @@ type State struct {
 	Flow         FlowState  `json:"flow" ahp:"enum=none|stop|continue"`
 	Instructions []string   `json:"instructions" ahp:"each1"`
 	Injections   []Raw      `json:"injections"`
+	Unknown      `json:"-"`
 }
 
 // Candidate is a supplied result; its Value may be null.
 type Candidate struct {
 	Value      Raw `json:"value" ahp:"req"`
 	Provenance Raw `json:"provenance" ahp:"obj"`
+	Unknown    `json:"-"`
 }
 
 // Validate reports how s breaks the rules of a state, or nil.

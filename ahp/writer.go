@@ -110,6 +110,9 @@ func (w *writer) object(p *plan, v reflect.Value) {
 			w.value(f, fv)
 		}
 	}
+	if p.unknown >= 0 {
+		w.unknown(v.Field(p.unknown).Interface().(Unknown), first, func(name string) bool { _, is := p.byName[name]; return is })
+	}
 	w.buf = append(w.buf, '}')
 }
 

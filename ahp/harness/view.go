@@ -49,6 +49,9 @@ func view(e *ahp.Event, s *ahp.Subscription) (out *ahp.Event, hidden bool) {
 		f := &c.Changes[i]
 		f.Before, f.After = v.part(f.Before), v.part(f.After)
 	}
+	if v.hidden {
+		c.Unknown = nil // who knows what content it repeats
+	}
 	return &c, v.hidden
 }
 
