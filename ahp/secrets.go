@@ -8,31 +8,39 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// lintSecrets refuses a registration that seems to hold a secret itself, in any
-// member, known or not. data is valid JSON.
-func lintSecrets(data []byte) error {
+// LintSecrets returns where a registration seems to hold a secret itself, in any
+// member, known or not, in the order of the text (§29, A5). What isn't valid JSON is
+// judged up to its fault.
+func LintSecrets(data []byte) []*Error {
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	var found []*Error
 	name, previous := "", ""
 	for {
-		tok, err := dec.ReadToken()
-		if err != nil {
-			return nil // the end: the text was valid
-		}
-		kind, length := dec.StackIndex(dec.StackDepth())
-		if tok.Kind() != '"' {
+		if dec.PeekKind() != '"' {
+			if _, err := dec.ReadToken(); err != nil {
+				return found // the end, if the text was valid
+			}
 			previous = ""
 			continue
 		}
+		raw, err := dec.ReadValue()
+		if err != nil {
+			return found
+		}
+		text, err := unquoted(raw)
+		if err != nil {
+			return found
+		}
+		kind, length := dec.StackIndex(dec.StackDepth())
+		value := string(text)
 		if kind == '{' && length%2 == 1 {
-			name, previous = tok.String(), ""
+			name, previous = value, ""
 			continue
 		}
-		value := tok.String()
 		inArgs := kind == '[' && name == "args"
 		if why := secretIn(name, value, inArgs, previous); why != "" {
-			pointer := string(dec.StackPointer())
-			return &Error{Kind: KindShape, Pointer: pointer, Offset: locate(data, pointer), Found: why,
-				Expected: "a reference to the secret, such as tokenEnv", Requirement: "AHP-SEC-001"}
+			found = append(found, &Error{Kind: KindShape, Pointer: string(dec.StackPointer()), Offset: dec.InputOffset() - int64(len(raw)), Found: why,
+				Expected: "a reference to the secret, such as tokenEnv", Requirement: "AHP-SEC-001"})
 		}
 		previous = ""
 		if inArgs {
