@@ -75,7 +75,7 @@ func TestLiteralSecretsAreLint(t *testing.T) {
 	if _, err := ahp.DecodeRegistration([]byte(text)); !errors.As(err, new(*ahp.Error)) {
 		t.Errorf("got %v", err)
 	}
-	if found := ahp.LintSecrets([]byte(text[:200])); len(found) != 1 {
+	if found := ahp.LintSecrets([]byte(text[:180])); len(found) != 1 {
 		t.Errorf("in half of the text: %v", found)
 	}
 }
