@@ -18,20 +18,6 @@ import (
 	"github.com/abhed/abhed/ahp"
 )
 
-// Carrier is a way in which a fake backend can be reached.
-type Carrier string
-
-// The carriers.
-const (
-	InProcess       Carrier = "in_process"
-	StdioPersistent Carrier = "stdio_persistent"
-	StdioPerEvent   Carrier = "stdio_per_event"
-	HTTP            Carrier = "http"
-)
-
-// Carriers returns all carriers.
-func Carriers() []Carrier { return []Carrier{InProcess, StdioPersistent, StdioPerEvent, HTTP} }
-
 // Int64 returns a pointer to n, for optional members.
 func Int64(n int64) *int64 { return &n }
 
@@ -71,6 +57,9 @@ func FullCapabilities(t ahp.EventType) *ahp.Capabilities {
 	if c.Has(ahp.EffectInject) {
 		c.Inject = &ahp.InjectCapability{Context: ahp.ContextInjection{Append: true, DeliverAt: []ahp.Delivery{ahp.DeliverNow, ahp.DeliverNextTurn}}}
 	}
+	if t == ahp.UserElicitationRequest || t == ahp.UserElicitationResult {
+		c.Elicitation = &ahp.ElicitationCapability{Form: &ahp.ElicitationMode{}, URL: &ahp.ElicitationMode{}}
+	}
 	return c
 }
 
@@ -100,8 +89,7 @@ func Without(c *ahp.Capabilities, drop ...ahp.EffectType) *ahp.Capabilities {
 }
 
 // Manifest returns a manifest that offers every event in every mode that it has,
-// with everything that may be advertised, but for the interception of
-// elicitations.
+// with everything that may be advertised.
 func Manifest() *ahp.Manifest {
 	m := &ahp.Manifest{
 		Gaps: []ahp.Gap{}, Transports: []string{"http", "stdio", "in_process"}, Authentication: []string{"bearer"},
@@ -110,7 +98,7 @@ func Manifest() *ahp.Manifest {
 	}
 	for _, t := range ahp.EventTypes() {
 		e := ahp.ManifestEvent{Event: t, Modes: []ahp.Mode{ahp.ModeObserve}}
-		if t.Interceptable() && t != ahp.UserElicitationRequest && t != ahp.UserElicitationResult {
+		if t.Interceptable() {
 			e.Modes = append(e.Modes, ahp.ModeIntercept)
 			e.Capabilities = FullCapabilities(t)
 		}

@@ -1,14 +1,11 @@
 package ahptest
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
+	"net"
 	"net/http/httptest"
 	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -39,37 +36,6 @@ func RunIfChild() {
 		os.Exit(2)
 	}
 	os.Exit(RunFault(f, os.Stdin, os.Stdout, os.Stderr))
-}
-
-// RunFault misbehaves on in and out like a stdio backend with the fault and
-// returns the exit code. It reads until in ends.
-func RunFault(f Fault, in io.Reader, out, stderr io.Writer) int {
-	if a := f.act(""); a.deaf {
-		return a.code
-	}
-	r := bufio.NewReaderSize(in, 64<<10)
-	for {
-		msg, err := r.ReadBytes('\n')
-		if err != nil {
-			return 0
-		}
-		a := f.act(idOf(msg))
-		time.Sleep(a.delay)
-		if a.hang {
-			time.Sleep(time.Hour) // a hung backend doesn't notice the end of its input
-		}
-		stderr.Write(a.stderr)
-		out.Write(a.out)
-		if a.exit {
-			return a.code
-		}
-	}
-}
-
-func idOf(msg []byte) string {
-	id, _ := ahp.MessageID(msg)
-	s, _ := id.Value()
-	return s
 }
 
 // StdioConfig returns the configuration of a real process with the fault; the
@@ -103,7 +69,7 @@ func (f Fault) Transport(t testing.TB, c Carrier) transport.Transport {
 func (f Fault) open(t testing.TB, c Carrier) transport.Transport {
 	switch c {
 	case InProcess:
-		return transport.InProcess(f.inProcess)
+		return transport.InProcess(f.Reply)
 	case HTTP:
 		b := &ahp.Backend{ID: "test.fault", Transport: ahp.TransportConfig{Type: ahp.TransportHTTP, URL: f.Server(t).URL}}
 		link, err := httptransport.New(b, httptransport.Options{})
@@ -123,81 +89,16 @@ func (f Fault) open(t testing.TB, c Carrier) transport.Transport {
 	return link
 }
 
-func (f Fault) inProcess(ctx context.Context, msg []byte) ([]byte, error) {
-	a := f.act(idOf(msg))
-	if a.hang || !sleep(ctx, a.delay) {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	return a.out, nil
-}
-
 // Server returns an HTTP server with the fault, closed at the end of the test.
 func (f Fault) Server(t testing.TB) *httptest.Server {
 	t.Helper()
-	closing := make(chan struct{})
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f.serveHTTP(w, r, closing)
-	}))
+	ctx, cancel := context.WithCancel(context.Background())
+	s := httptest.NewUnstartedServer(f)
+	s.Config.BaseContext = func(net.Listener) context.Context { return ctx }
+	s.Start()
 	t.Cleanup(func() {
-		close(closing)
+		cancel()
 		s.Close()
 	})
 	return s
-}
-
-func (f Fault) serveHTTP(w http.ResponseWriter, r *http.Request, closing <-chan struct{}) {
-	if r.URL.Path == "/elsewhere" {
-		panic("ahptest: a redirect was followed")
-	}
-	msg, err := io.ReadAll(r.Body)
-	if err != nil {
-		return
-	}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	go func() {
-		select {
-		case <-closing:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	a := f.act(idOf(msg))
-	if a.hang || !sleep(ctx, a.delay) {
-		<-ctx.Done()
-		return
-	}
-	if a.exit && len(a.out) == 0 {
-		panic(http.ErrAbortHandler) // cuts the connection without a response
-	}
-	if a.mediaType == "" && len(a.out) > 0 {
-		a.mediaType = "application/json"
-	}
-	w.Header().Set("Content-Type", a.mediaType)
-	if a.location != "" {
-		w.Header().Set("Location", a.location)
-	}
-	if a.short {
-		w.Header().Set("Content-Length", strconv.Itoa(2*len(a.out)))
-	}
-	if a.status != 0 {
-		w.WriteHeader(a.status)
-	}
-	w.Write(a.out)
-}
-
-// sleep waits and reports whether it could wait all of d.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d == 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -45,6 +45,7 @@ func levels() []level {
 		{pattern: "ahp/adapter/*", level: 4},
 		{pattern: "internal/workspace", level: 4},
 		{pattern: "internal/require", level: 4, testOnly: true},
+		{pattern: "ahp/ahptest/fault", level: 4}, // apart, so that a command links no package of tests
 		{pattern: "ahp/ahptest", level: 5},
 		{pattern: "ahp/boundary", level: 5},
 		{pattern: "ahp/telemetry", level: 5}, // apart, so that only who measures links OpenTelemetry
