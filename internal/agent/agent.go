@@ -127,6 +127,8 @@ type Final struct {
 	Content  string
 	IsError  bool
 	Injected []string
+	// Later is context that waits for the next prompt.
+	Later []string
 	// Stop, when not empty, ends the run: a backend's reason.
 	Stop string
 }

@@ -114,6 +114,7 @@ func (l *Loop) collect(ctx context.Context, slots []slot, stop *end) *end {
 		res := &model.ToolResult{CallID: s.call.ID, Name: s.call.Name, Content: s.final.Content, IsError: s.final.IsError}
 		l.messages = append(l.messages, &model.Message{Role: event.RoleTool, Parts: []model.Part{{ToolResult: res}}})
 		injected = append(injected, s.final.Injected...)
+		l.later = append(l.later, s.final.Later...)
 	}
 	if len(injected) > 0 { // one message, as a resume folds it
 		m := &model.Message{Role: event.RoleUser}

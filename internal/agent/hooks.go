@@ -205,8 +205,8 @@ type Say struct {
 	Reply *model.Message
 	// By lists who changed or supplied it.
 	By []string
-	// Injected is context for the model.
-	Injected []string
+	// Injected is context for the model, Later what waits for the next prompt.
+	Injected, Later []string
 	// Continue asks for one more step, with Instructions.
 	Continue     bool
 	Instructions []string
@@ -256,6 +256,7 @@ func (l *Loop) consult(ctx context.Context, m Moment) (*Say, *end) {
 	say := l.o.Hooks.Ask(ctx, l.at(), m)
 	switch r := say.Refusal; {
 	case r == nil:
+		l.later = append(l.later, say.Later...)
 		return say, nil
 	case r.Err != nil:
 		return nil, recordFailed(r.Err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/abhed/abhed/ahp"
@@ -40,6 +41,8 @@ type Options struct {
 	WorkDir string
 	// History is what was said before; the loop appends to its own copy.
 	History []*model.Message
+	// Later is context of backends that waited for the next prompt.
+	Later []string
 	// Turn is the number of turns before this run.
 	Turn int
 	// Sleep waits; nil means by the clock.
@@ -74,6 +77,8 @@ type Loop struct {
 	refusals refusals
 	callIDs  map[string]bool // every id of a call in the conversation
 
+	later []string // context that waits for the next prompt
+
 	// hold says that nothing of a reply is shown before the hooks had their say.
 	hold bool
 	// turnID is the id of the turn that Hooks know, from a prompt to its answer.
@@ -105,7 +110,7 @@ func New(o Options) *Loop {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	l := &Loop{o: o, messages: append([]*model.Message(nil), o.History...), workDir: o.WorkDir, turn: o.Turn, callIDs: map[string]bool{}}
+	l := &Loop{o: o, messages: append([]*model.Message(nil), o.History...), workDir: o.WorkDir, turn: o.Turn, later: slices.Clone(o.Later), callIDs: map[string]bool{}}
 	l.hold = l.asks(ahp.ModelResponseAfter) || l.asks(ahp.TurnFinishBefore) || l.asks(ahp.UserMessageOutbound)
 	for _, m := range l.messages {
 		for _, c := range m.ToolCalls() {
@@ -160,15 +165,31 @@ func (l *Loop) reset() {
 // say records a user message and adds it to the history. by lists the backends
 // that changed it.
 func (l *Loop) say(actor event.Actor, trust event.Trust, text string, by ...string) *end {
-	text = tool.Clean(text)
 	if len(by) > 0 {
 		trust = event.TrustUntrusted
 	}
-	d := event.Draft{Actor: actor, Trust: trust, Payload: &event.UserMessage{Text: text, RewrittenBy: by}}
+	return l.enter(event.Draft{Actor: actor, Trust: trust}, event.UserMessage{Text: tool.Clean(text), RewrittenBy: by})
+}
+
+// enter records m, then adds it to the history.
+func (l *Loop) enter(d event.Draft, m event.UserMessage) *end {
+	d.Payload = &m
 	if _, err := l.o.Log.AppendDurable(d); err != nil {
 		return recordFailed(err)
 	}
-	l.messages = append(l.messages, &model.Message{Role: event.RoleUser, Parts: []model.Part{event.TextPart(text)}})
+	l.messages = append(l.messages, &model.Message{Role: event.RoleUser, Parts: []model.Part{event.TextPart(m.Text)}})
+	return nil
+}
+
+// sayLater says what waited for this prompt.
+func (l *Loop) sayLater() *end {
+	for len(l.later) > 0 {
+		d := event.Draft{Actor: event.ActorSystem, Trust: event.TrustUntrusted}
+		if e := l.enter(d, event.UserMessage{Text: tool.Clean(l.later[0]), Deferred: true}); e != nil {
+			return e
+		}
+		l.later = l.later[1:]
+	}
 	return nil
 }
 

@@ -44,6 +44,9 @@ func (l *Loop) batch(calls []*model.ToolCall) *Batch {
 // open begins a turn: what backends gave at the session's start enters the
 // conversation, then the prompt, if nobody refuses it.
 func (l *Loop) open(ctx context.Context, prompt string, given []string) *end {
+	if e := l.sayLater(); e != nil {
+		return e
+	}
 	if e := l.sayAll(given); e != nil {
 		return e
 	}

@@ -77,6 +77,8 @@ type UserMessage struct {
 	Text    string `json:"text"`
 	// RewrittenBy lists the backends that changed what the person said.
 	RewrittenBy []string `json:"rewritten_by,omitempty"`
+	// Deferred says that the text is the oldest of the Later that waited.
+	Deferred bool `json:"deferred,omitzero"`
 }
 
 // TurnStarted opens turn N, counted from 1 over the session.
@@ -259,8 +261,10 @@ type ToolEnded struct {
 	DurationMS   int64    `json:"duration_ms"`
 	// WorkDir is the working directory after the call, if it changed.
 	WorkDir string `json:"workdir,omitempty"`
-	// Injected is context that backends added, delivered with the next request.
+	// Injected is context that backends added, delivered with the next request;
+	// Later is delivered with the next prompt.
 	Injected []string `json:"injected,omitempty"`
+	Later    []string `json:"later,omitempty"`
 	Messages []string `json:"messages,omitempty"`
 }
 
@@ -323,9 +327,11 @@ type HooksDecided struct {
 	OriginalHash string `json:"original_hash,omitempty"`
 	// Request is a changed request to the model, in order.
 	Request []RequestItem `json:"request,omitempty"`
-	// Injected is context for the model, Instructions what comes with a
-	// continuation, Messages what backends tell the user.
+	// Injected is context for the model, Later what waits for the next prompt,
+	// Instructions what comes with a continuation, Messages what backends tell the
+	// user.
 	Injected     []string `json:"injected,omitempty"`
+	Later        []string `json:"later,omitempty"`
 	Instructions []string `json:"instructions,omitempty"`
 	Messages     []string `json:"messages,omitempty"`
 	MS           int64    `json:"ms"`

@@ -22,6 +22,8 @@ type State struct {
 	// Ended says that the last run ended in order, Reason with what.
 	Ended  bool
 	Reason string
+	// Later is context of backends that waits for the next prompt.
+	Later []string
 	// Interrupted lists the calls at the end that have no outcome, in order;
 	// Messages answers them.
 	Interrupted []string
@@ -72,6 +74,13 @@ func (f *Fold) Apply(e event.Event) {
 		if p.AgentID == "" {
 			f.settle()
 			f.say(event.RoleUser, p.Text)
+			if p.Deferred && len(f.state.Later) > 0 {
+				f.state.Later = f.state.Later[1:]
+			}
+		}
+	case *event.HooksDecided:
+		if p.AgentID == "" {
+			f.state.Later = append(f.state.Later, p.Later...)
 		}
 	case *event.ModelResponded:
 		f.usage(p.Usage)
@@ -91,7 +100,7 @@ func (f *Fold) Apply(e event.Event) {
 // the messages in them are shared and must not be changed.
 func (f *Fold) State() *State {
 	g := Fold{state: f.state, open: slices.Clone(f.open)}
-	g.state.Messages = slices.Clone(f.state.Messages)
+	g.state.Messages, g.state.Later = slices.Clone(f.state.Messages), slices.Clone(f.state.Later)
 	for _, c := range g.open {
 		if c.result == nil {
 			g.state.Interrupted = append(g.state.Interrupted, c.call.ID)
@@ -137,6 +146,9 @@ func (f *Fold) waiting(agent, id string) *openCall {
 func (f *Fold) ended(p *event.ToolEnded) {
 	if p.AgentID == "" && p.WorkDir != "" {
 		f.state.WorkDir = p.WorkDir
+	}
+	if p.AgentID == "" {
+		f.state.Later = append(f.state.Later, p.Later...)
 	}
 	c := f.waiting(p.AgentID, p.CallID)
 	if c == nil {
