@@ -11,11 +11,6 @@ import (
 // checkRegistration holds what a registration must satisfy beyond its own shape
 // (§15): everything that it asks for is advertised.
 func checkRegistration(reg *ahp.Registration, m *ahp.Manifest) error {
-	for _, e := range m.Events {
-		if isElicitation(e.Event) && slices.Contains(e.Modes, ahp.ModeIntercept) {
-			return fmt.Errorf("harness: the manifest offers to intercept %s, which this package can't do", e.Event)
-		}
-	}
 	for i := range reg.Hooks {
 		b := &reg.Hooks[i]
 		if !slices.Contains(m.Transports, b.Transport.Type) {
@@ -62,12 +57,6 @@ func checkSubscription(s *ahp.Subscription, m *ahp.Manifest) string {
 		return "uploads aren't supported; leave upload out, and attachments are sent without their bodies"
 	}
 	return ""
-}
-
-// isElicitation reports whether t carries an MCP elicitation, whose text this
-// package doesn't look into (§21).
-func isElicitation(t ahp.EventType) bool {
-	return t == ahp.UserElicitationRequest || t == ahp.UserElicitationResult
 }
 
 // matches reports whether s is to get e in its mode. A filter is a hint, and drops

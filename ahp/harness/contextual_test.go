@@ -18,6 +18,9 @@ import (
 type fixtureContext struct {
 	Event   ahp.EventType      `json:"event"`
 	Current map[string]ahp.Raw `json:"current"`
+	// Mode and Action are of a result of an elicitation.
+	Mode   string `json:"mode"`
+	Action string `json:"action"`
 }
 
 // TestContextualFixtures judges the responses whose validity depends on the
@@ -49,9 +52,6 @@ func TestContextualFixtures(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := eventOf(t, &c)
-			if e == nil {
-				t.Skip("elicitations are not handled by this package")
-			}
 			p, err := ahp.Peek(reply)
 			if err != nil {
 				t.Fatal(err)
@@ -64,13 +64,12 @@ func TestContextualFixtures(t *testing.T) {
 			}
 		})
 	}
-	if judged < 4 {
+	if judged < 7 {
 		t.Errorf("only %d rows were judged", judged)
 	}
 }
 
-// eventOf returns an event whose editable value is the context's; nil for an
-// elicitation.
+// eventOf returns an event whose editable value is the context's.
 func eventOf(t *testing.T, c *fixtureContext) *ahp.Event {
 	t.Helper()
 	e := ahptest.ToolAfter("e", "")
@@ -80,8 +79,16 @@ func eventOf(t *testing.T, c *fixtureContext) *ahp.Event {
 	case ahp.UserMessageOutbound:
 		e = &ahp.Event{ID: "e", Source: e.Source, Type: c.Event, Time: e.Time,
 			Message: &ahp.UserMessage{Channel: "c", Messages: messagesOf(t, c.Current["content"])}}
+	case ahp.UserElicitationResult:
+		text := `{"action":"` + c.Action + `"}`
+		if c.Action == "accept" {
+			text = `{"action":"accept","content":` + string(c.Current["content"]) + `}`
+		}
+		part := ahp.TextPart("p", text)
+		e = &ahp.Event{ID: "e", Source: e.Source, Type: c.Event, Time: e.Time, ParentEventID: "asked",
+			Elicitation: &ahp.Elicitation{Server: "s", Mode: c.Mode, Action: c.Action, Result: &part}}
 	default:
-		return nil
+		t.Fatalf("no event for %s", c.Event)
 	}
 	return e
 }

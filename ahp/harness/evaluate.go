@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/elicitation"
 )
 
 // Evaluate returns what one reply makes of one request, without any backend: the
@@ -16,6 +17,11 @@ func Evaluate(q *ahp.Intercept, reply []byte) (*ahp.Outcome, error) {
 	s, err := begin(q.Event, q.State)
 	if err != nil {
 		return nil, err
+	}
+	if q.Event.Type == ahp.UserElicitationResult {
+		if _, err := elicitation.OfResult(q.Event, nil); err != nil {
+			return nil, elicitationFault(err)
+		}
 	}
 	effects, err := ahp.DecodeEffectsReply(reply, ahp.StringID(q.Event.ID))
 	if err != nil {

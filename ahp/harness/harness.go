@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/elicitation"
 	"github.com/abhed/abhed/ahp/transport"
 	"github.com/abhed/abhed/internal/run"
 )
@@ -48,6 +49,12 @@ type Options struct {
 	// OnDelivery, if set, is told how each observation ended. It is called from
 	// several goroutines and must return soon.
 	OnDelivery func(Delivery)
+	// Retries is how often a request is sent again after a failure that may pass: a
+	// connection that is refused or lost, a process that ends before it replied, an
+	// HTTP status 408, 425, 429 or 5xx. An answer is never asked for again, and no
+	// retry goes beyond the subscription's deadline. Zero means once, a negative
+	// number never; at most 16. The pause before the first is 50 ms, and it doubles.
+	Retries int
 	// Telemetry, if set, is told of dispatches, of each interception and of each
 	// observation. Nil means none, and costs nothing.
 	Telemetry Telemetry
@@ -73,6 +80,8 @@ type Harness struct {
 	// deliver ends when Close gives up on observations.
 	deliver       context.Context
 	cancelDeliver context.CancelFunc
+
+	elicitations *elicitation.Pending // nil unless results are intercepted
 
 	mu     sync.Mutex // orders Close against new calls
 	closed bool
@@ -120,11 +129,18 @@ func New(reg *ahp.Registration, opts Options) (*Harness, error) {
 	if opts.CloseTimeout == 0 {
 		opts.CloseTimeout = 2 * time.Second
 	}
+	if opts.Retries == 0 {
+		opts.Retries = 1
+	}
+	opts.Retries = min(opts.Retries, maxRetries)
 	if opts.Open == nil {
 		opts.Open = openStdio
 	}
 	h := &Harness{opts: opts, done: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
+	if opts.Manifest.Advertises(ahp.UserElicitationResult, ahp.ModeIntercept) != nil {
+		h.elicitations = elicitation.NewPending(0)
+	}
 	h.deliver, h.cancelDeliver = context.WithCancel(context.Background())
 	for i := range reg.Hooks {
 		if err := h.open(&reg.Hooks[i]); err != nil {

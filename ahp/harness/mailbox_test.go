@@ -45,7 +45,7 @@ func TestMailboxIsBounded(t *testing.T) {
 			for range tt.sent {
 				group := newDeliveries()
 				group.add(1)
-				if err := h.post(b, letter{msg: msg, queued: time.Now(), group: group}); err != nil {
+				if err := h.post(b, letter{ctx: context.Background(), until: time.Now().Add(time.Hour), msg: msg, queued: time.Now(), group: group}); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()

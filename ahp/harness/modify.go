@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/elicitation"
 	"github.com/abhed/abhed/internal/strictjson"
 )
 
@@ -18,7 +19,7 @@ func (s *settled) modify(effects []ahp.Effect) (changed bool, err error) {
 			continue
 		}
 		next := *s.Event
-		if err := edit(&next, m); err != nil {
+		if err := edit(&next, m, s.asked); err != nil {
 			return false, &ahp.Error{Kind: ahp.KindApplication, Pointer: fmt.Sprintf("/result/effects/%d/value", i), Offset: -1,
 				Found: err.Error(), Expected: "an edit that the event allows", Requirement: "AHP-EDIT-001", Err: err}
 		}
@@ -35,7 +36,7 @@ func (s *settled) modify(effects []ahp.Effect) (changed bool, err error) {
 }
 
 // edit applies m to e, whose pointers and lists are shared with another event.
-func edit(e *ahp.Event, m *ahp.Modify) error {
+func edit(e *ahp.Event, m *ahp.Modify, asked *elicitation.Request) error {
 	switch m.Target {
 	case ahp.TargetInput:
 		input, err := editObject(e.Tool.Input, m)
@@ -63,6 +64,12 @@ func edit(e *ahp.Event, m *ahp.Modify) error {
 		}
 		*list = editList(*list, parts, m.Operation)
 	default:
+		if e.Elicitation != nil {
+			if err := editElicitation(e, m, asked); err != nil {
+				return err
+			}
+			break
+		}
 		messages, err := ahp.DecodeMessages(m.Value)
 		if err != nil {
 			return err
@@ -131,6 +138,9 @@ func editWorkspace(e *ahp.Event, m *ahp.Modify) error {
 func sameTarget(a, b *ahp.Event) (bool, error) {
 	if a.Tool != nil && b.Tool != nil && a.Type.Target() == ahp.TargetInput {
 		return a.Tool.Input.Equal(b.Tool.Input), nil
+	}
+	if a.Type == ahp.UserElicitationResult {
+		return sameAnswer(a, b), nil
 	}
 	x, err := a.Encode()
 	if err != nil {

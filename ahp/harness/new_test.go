@@ -35,9 +35,6 @@ func TestNewRefuses(t *testing.T) {
 			r.Hooks[0].Subscriptions[0].Upload = &ahp.Upload{Endpoint: "https://x.example/", TimeoutMs: 1, MaxBytes: 1}
 		}, "uploads"},
 		"the same backend twice": {func(r *ahp.Registration, _ *ahp.Manifest) { r.Hooks = append(r.Hooks, r.Hooks[0]) }, "each backend once"},
-		"elicitations": {func(_ *ahp.Registration, m *ahp.Manifest) {
-			m.Events = append(m.Events, ahp.ManifestEvent{Event: ahp.UserElicitationRequest, Modes: []ahp.Mode{ahp.ModeIntercept}, Capabilities: ahptest.FullCapabilities(ahp.UserElicitationRequest)})
-		}, "can't do"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

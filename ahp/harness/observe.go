@@ -85,6 +85,9 @@ func (h *Harness) Observe(ctx context.Context, e *ahp.Event) (*Deliveries, error
 		return nil, err
 	}
 	defer h.active.Done()
+	if err := h.observeElicitation(e); err != nil {
+		return nil, err
+	}
 	d := newDeliveries()
 	return d, h.send(context.WithoutCancel(ctx), e, h.observers(e), d)
 }
@@ -100,9 +103,18 @@ func (h *Harness) observers(e *ahp.Event) []*subscription {
 	return out
 }
 
-// send queues e for each of the subscriptions, as each may see it.
+// send is sendBy without a bound of the whole call.
 func (h *Harness) send(ctx context.Context, e *ahp.Event, to []*subscription, d *Deliveries) error {
+	return h.sendBy(ctx, e, to, time.Time{}, d)
+}
+
+// sendBy queues e for each of the subscriptions, as each may see it, to be
+// delivered by until, if that isn't zero, and within the bound of one observation.
+func (h *Harness) sendBy(ctx context.Context, e *ahp.Event, to []*subscription, until time.Time, d *Deliveries) error {
 	now := time.Now()
+	if own := now.Add(h.opts.ObserveTimeout); until.IsZero() || own.Before(until) {
+		until = own
+	}
 	for _, s := range to {
 		seen, _ := view(e, s.cfg)
 		plain := seen.Extensions
@@ -112,7 +124,7 @@ func (h *Harness) send(ctx context.Context, e *ahp.Event, to []*subscription, d 
 			seen.Extensions = plain
 			msg, err = (&ahp.Observe{Event: seen}).Encode()
 		}
-		l := letter{ctx: ctx, msg: msg, queued: now, report: Delivery{By: s.id, EventID: e.ID, Type: e.Type}, group: d}
+		l := letter{ctx: ctx, msg: msg, queued: now, until: until, report: Delivery{By: s.id, EventID: e.ID, Type: e.Type}, group: d}
 		d.add(1)
 		if err != nil {
 			// The event is valid, so it is beyond a bound. No decision depends on that.
@@ -130,6 +142,7 @@ func (h *Harness) send(ctx context.Context, e *ahp.Event, to []*subscription, d 
 // letter is one observation on its way.
 type letter struct {
 	ctx    context.Context // for its values
+	until  time.Time
 	msg    []byte
 	queued time.Time
 	report Delivery
@@ -188,8 +201,10 @@ func (h *Harness) empty(b *backend) {
 		b.mail.bytes -= len(l.msg)
 		b.mail.mu.Unlock()
 
-		ctx, cancel := context.WithDeadline(h.deliver, l.queued.Add(h.opts.ObserveTimeout))
+		ctx, cancel := context.WithDeadline(l.ctx, l.until)
+		stop := context.AfterFunc(h.deliver, cancel)
 		err := run.Protect(func() error { return b.link.Notify(ctx, l.msg) })
+		stop()
 		cancel()
 		var failure *ahp.Failure
 		if err != nil {

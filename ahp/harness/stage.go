@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/elicitation"
 )
 
 // settled is what the chain has come to so far. It is copied before a response is
@@ -13,12 +14,18 @@ type settled struct {
 	ahp.Outcome
 	// given is set once a candidate or permission came with the dispatch.
 	initial bool
+	// asked is the request of an elicitation, or what is known of it.
+	asked *elicitation.Request
 }
 
 // begin returns the state of a chain that starts with event e and what the host
 // had already decided.
 func begin(e *ahp.Event, st *ahp.State) (*settled, error) {
 	s := &settled{Outcome: ahp.Outcome{Event: e, Permission: ahp.PermissionNone, Flow: ahp.FlowStateNone}}
+	var err error
+	if s.asked, err = askedOf(e); err != nil {
+		return nil, elicitationFault(err)
+	}
 	if st == nil {
 		return s, nil
 	}
@@ -66,7 +73,11 @@ func (s *settled) state() (*ahp.State, error) {
 // refused as a whole. s isn't changed. The error is an *ahp.Error.
 func (s *settled) stage(by ahp.SubscriptionID, effects []ahp.Effect, caps *ahp.Capabilities) (*settled, bool, error) {
 	for i, e := range effects {
-		if err := accept(s.Event.Type, e, caps); err != nil {
+		err := accept(s.Event.Type, e, caps)
+		if err == nil {
+			err = s.acceptElicitation(e, caps)
+		}
+		if err != nil {
 			return nil, false, locateEffect(err, i)
 		}
 	}
@@ -99,7 +110,7 @@ func locateEffect(err error, i int) error {
 
 // accept checks one effect against the advertisement and the boundary (§8).
 func accept(t ahp.EventType, e ahp.Effect, caps *ahp.Capabilities) error {
-	if err := caps.Accepts(e); err != nil {
+	if err := caps.Accepts(e); err != nil || isElicitation(t) {
 		return err
 	}
 	refuse := func(expected string, cause error) error {

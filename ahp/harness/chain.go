@@ -1,0 +1,188 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/abhed/abhed/ahp"
+)
+
+// Chain is one event on its way through the interceptors that match it: one after
+// the other, in registration order (§11). Dispatch plays a chain to its end. A
+// host that owns its loop plays it itself, and may have other chains in progress
+// meanwhile:
+//
+//	c, err := h.Begin(ctx, e, caps, st, opts)
+//	for x := c.Next(); x != nil; x = c.Next() {
+//		reply, err := x.Send()
+//		if err == nil {
+//			err = x.Stage(reply)
+//		}
+//		if err == nil {
+//			_, err = x.Accept(nil)
+//		}
+//		if err != nil {
+//			_, _ = x.Fail(err)
+//		}
+//	}
+//	out, err := c.Finish()
+//
+// Its methods may be called from any goroutine. A chain holds no goroutine and
+// needs no closing.
+type Chain struct {
+	h     *Harness
+	outer context.Context // the caller's, with what telemetry added
+	end   func(*ahp.Outcome, error)
+	opts  DispatchOptions
+	event *ahp.Event // as it was dispatched: subscriptions are matched by it
+	caps  *ahp.Capabilities
+	until time.Time // the end of the budget, zero for none
+
+	mu   sync.Mutex
+	now  *settled
+	left []*subscription // matching interceptors that were not asked, in order
+	open *Exchange       // the one in progress
+	// over tells that nobody else is asked; finished, that Finish was called.
+	over, finished bool
+	bug            error
+}
+
+// Begin starts a chain. Arguments and errors are those of Dispatch. ctx is the
+// whole call's: its end interrupts the chain wherever it is.
+func (h *Harness) Begin(ctx context.Context, e *ahp.Event, caps *ahp.Capabilities, st *ahp.State, opts DispatchOptions) (*Chain, error) {
+	if err := h.checkDispatch(e, caps, st); err != nil {
+		return nil, err
+	}
+	for _, id := range opts.Only {
+		if !slices.ContainsFunc(h.subs, func(s *subscription) bool { return s.id == id && s.cfg.Mode == ahp.ModeIntercept }) {
+			return nil, fmt.Errorf("harness: no interceptor %d of a backend %q", id.Index, id.Backend)
+		}
+	}
+	start, err := begin(e, st)
+	if err != nil {
+		return nil, err
+	}
+	if h.ctx.Err() != nil {
+		return nil, ErrClosed
+	}
+	if err := h.enterElicitation(start); err != nil {
+		return nil, err
+	}
+	c := &Chain{h: h, opts: opts, event: e, caps: caps, now: start, over: opts.ObserveOnly}
+	if opts.Budget > 0 {
+		c.until = time.Now().Add(opts.Budget)
+	}
+	for _, s := range h.subs {
+		if s.matches(e, ahp.ModeIntercept) && (opts.Only == nil || slices.Contains(opts.Only, s.id)) {
+			c.left = append(c.left, s)
+		}
+	}
+	c.outer, c.end = h.tellDispatch(ctx, e)
+	return c, nil
+}
+
+// gone reports whether the call was interrupted, by its caller or by Close.
+func (c *Chain) gone() bool { return c.outer.Err() != nil || c.h.ctx.Err() != nil }
+
+// interrupt ends the chain; the caller holds c.mu.
+func (c *Chain) interrupt() {
+	c.now = c.now.clone()
+	c.now.Interrupted, c.over = true, true
+	c.now.Expired = c.now.Expired || errors.Is(c.outer.Err(), context.DeadlineExceeded)
+}
+
+// Next returns the exchange with the next interceptor, or nil when nobody else is
+// to be asked: all have been, the chain was ended by an answer (§11, 10) or was
+// interrupted. It is nil as well while the exchange before it isn't settled.
+func (c *Chain) Next() *Exchange {
+	c.mu.Lock()
+	if c.finished || c.over || c.bug != nil || c.open != nil || len(c.left) == 0 {
+		c.mu.Unlock()
+		return nil
+	}
+	if c.gone() {
+		c.interrupt()
+		c.mu.Unlock()
+		return nil
+	}
+	x := &Exchange{chain: c, sub: c.left[0], base: c.now, answer: ahp.Answer{By: c.left[0].id}}
+	c.left, c.open = c.left[1:], x
+	c.mu.Unlock()
+	if err := x.prepare(); err != nil {
+		c.fault(err)
+		return nil
+	}
+	return x
+}
+
+// fault records a bug: the chain comes to no outcome.
+func (c *Chain) fault(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = nil
+	if c.bug == nil {
+		c.bug = err
+	}
+}
+
+// publish makes next the state of the chain.
+func (c *Chain) publish(next *settled, over bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now, c.open = next, nil
+	c.over = c.over || over
+}
+
+// Finish returns what the chain came to, once, and sends or holds its observations
+// as the options say. It is an error to finish while an exchange isn't settled, or
+// while somebody is left to ask: what wasn't asked didn't pass.
+func (c *Chain) Finish() (*Outcome, error) {
+	out, err := c.finish()
+	c.h.leaveElicitation(c.event, out)
+	if err != nil {
+		c.end(nil, err)
+		return nil, err
+	}
+	c.end(&out.Outcome, nil)
+	return out, nil
+}
+
+func (c *Chain) finish() (*Outcome, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone() && (!c.over || c.opts.ObserveOnly) {
+		c.interrupt() // cancelled with nobody left to ask, or before
+	}
+	again := c.finished
+	c.finished = true
+	switch {
+	case again:
+		return nil, errors.New("harness: bug: the chain was finished before")
+	case c.bug != nil:
+		return nil, c.bug
+	case c.open != nil && !c.now.Interrupted:
+		return nil, errors.New("harness: bug: the chain was finished during an exchange; accept, fail or cancel it first")
+	case !c.over && len(c.left) > 0:
+		return nil, fmt.Errorf("harness: bug: the chain was finished with %d interceptors left to ask", len(c.left))
+	case c.now.Interrupted && c.h.ctx.Err() != nil:
+		return nil, ErrClosed
+	}
+	out := &Outcome{Outcome: c.now.Outcome, harness: c.h, ctx: context.WithoutCancel(c.outer), until: c.until, deliveries: newDeliveries()}
+	if d, ok := c.outer.Deadline(); ok && (out.until.IsZero() || d.Before(out.until)) {
+		out.until = d
+	}
+	if c.opts.NoObservers || out.Interrupted {
+		return out, nil
+	}
+	out.held = append(slices.Clip(c.left), c.h.observers(c.event)...)
+	if !c.opts.HoldObservers {
+		if err := out.Release(nil); err != nil && !errors.Is(err, ErrClosed) {
+			return nil, err
+		}
+	}
+	return out, nil
+}
