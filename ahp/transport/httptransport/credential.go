@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
+	"slices"
 
 	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/oauth"
 )
 
 // credential proves to one endpoint who the harness is. It is made for that
@@ -20,27 +23,43 @@ type credential interface {
 	// ready reports why the credential can't be had now, or nil. It asks only this
 	// machine.
 	ready(ctx context.Context) error
-	// header returns the value of the Authorization header; "" sends none.
-	header(ctx context.Context) (string, error)
-	// accepted is told that a request with this header was not refused with 401.
-	accepted(value string)
-	// refused is told that a request with this header got a 401 with these response
-	// headers. Nil means that another try with a new header makes sense; the error
-	// is what the call fails with. final says that there will be no other try.
-	refused(ctx context.Context, value string, response http.Header, final bool) error
+	// prove returns what to send with the next request.
+	prove(ctx context.Context) (proof, error)
+	// accepted is told that a request with p was not refused with 401.
+	accepted(p proof)
+	// refused is told that a request with p got a 401 with these headers. Nil means
+	// that another try with a new proof makes sense; an error is what the call fails
+	// with.
+	refused(p proof, response http.Header) error
 	// close ends what the credential started and waits for it.
 	close()
 }
 
+// proof is what one request is sent with. The zero proof sends nothing.
+type proof struct {
+	header string      // the value of the Authorization header
+	token  oauth.Token // where it comes from, if from a source of tokens
+}
+
 // newCredential returns the credential of a configuration for the endpoint; a nil
-// configuration gives none. What is wrong with the configuration is the error;
-// whether the secret is there shows in ready.
+// configuration gives none, or what opts.Trust has for the endpoint. What is wrong
+// with the configuration is the error; whether the secret is there shows in ready.
 func newCredential(auth *ahp.Authentication, endpoint string, opts Options) (credential, error) {
+	if opts.OAuth.ResolveSecret == nil {
+		opts.OAuth.ResolveSecret = opts.ResolveRef
+	}
 	switch {
 	case auth == nil:
-		return anonymous{}, nil
+		if !slices.ContainsFunc(opts.Trust, func(c oauth.Client) bool { return c.Covers(endpoint) }) {
+			return anonymous{}, nil
+		}
+		source, err := oauth.NewTrusting(endpoint, opts.Trust, opts.OAuth)
+		return newTokens(source, endpoint, err)
+	case auth.Type == "oauth":
+		source, err := oauth.New(endpoint, oauth.FromAuthentication(auth), opts.OAuth)
+		return newTokens(source, endpoint, err)
 	case auth.Type != "bearer":
-		return nil, fmt.Errorf("authentication %.20q isn't supported; use bearer", auth.Type)
+		return nil, fmt.Errorf("authentication %.20q isn't supported; use bearer or oauth", auth.Type)
 	case auth.TokenRef != "" && opts.ResolveRef == nil:
 		return nil, errors.New("nothing here resolves the tokenRef; use tokenEnv")
 	}
@@ -56,7 +75,7 @@ func newCredential(auth *ahp.Authentication, endpoint string, opts Options) (cre
 // follow redirects, so that the header never leaves the endpoint.
 func sendAs(ctx context.Context, client *http.Client, cred credential, build func(context.Context) (*http.Request, error)) (*http.Response, error) {
 	for final := false; ; final = true {
-		value, err := cred.header(ctx)
+		p, err := cred.prove(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -64,20 +83,20 @@ func sendAs(ctx context.Context, client *http.Client, cred credential, build fun
 		if err != nil {
 			return nil, connectFailure(err)
 		}
-		if value != "" {
-			req.Header.Set("Authorization", value)
+		if p.header != "" {
+			req.Header.Set("Authorization", p.header)
 		}
 		resp, err := client.Do(req)
 		if err != nil {
 			return nil, connectFailure(err)
 		}
 		if resp.StatusCode != http.StatusUnauthorized {
-			cred.accepted(value)
+			cred.accepted(p)
 			return resp, nil
 		}
 		io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection can be used again
 		resp.Body.Close()
-		if err := cred.refused(ctx, value, resp.Header, final); err != nil {
+		if err := cred.refused(p, resp.Header); err != nil {
 			return nil, err
 		}
 		if final {
@@ -93,11 +112,11 @@ func unauthorized() error {
 // anonymous sends no credential.
 type anonymous struct{}
 
-func (anonymous) ready(context.Context) error            { return nil }
-func (anonymous) header(context.Context) (string, error) { return "", nil }
-func (anonymous) accepted(string)                        {}
-func (anonymous) close()                                 {}
-func (anonymous) refused(context.Context, string, http.Header, bool) error {
+func (anonymous) ready(context.Context) error          { return nil }
+func (anonymous) prove(context.Context) (proof, error) { return proof{}, nil }
+func (anonymous) accepted(proof)                       {}
+func (anonymous) close()                               {}
+func (anonymous) refused(proof, http.Header) error {
 	return &ahp.Failure{Class: ahp.FailAuth, Detail: "HTTP status 401: the endpoint wants a credential, and none is configured"}
 }
 
@@ -110,30 +129,63 @@ type bearer struct {
 }
 
 func (b *bearer) ready(ctx context.Context) error {
-	_, err := b.header(ctx)
+	_, err := b.prove(ctx)
 	return err
 }
 
-func (b *bearer) header(ctx context.Context) (string, error) {
+func (b *bearer) prove(ctx context.Context) (proof, error) {
 	if b.ref != "" {
 		token, err := b.resolve(ctx, b.ref)
 		if err != nil || !isToken(token) {
 			// The resolver's text may hold the secret; it isn't repeated.
-			return "", &ahp.Failure{Class: ahp.FailAuth, Detail: "the tokenRef didn't resolve to a bearer token"}
+			return proof{}, &ahp.Failure{Class: ahp.FailAuth, Detail: "the tokenRef didn't resolve to a bearer token"}
 		}
-		return "Bearer " + token, nil
+		return proof{header: "Bearer " + token}, nil
 	}
 	token, ok := b.lookup(b.env)
 	if !ok || !isToken(token) {
-		return "", &ahp.Failure{Class: ahp.FailAuth, Detail: fmt.Sprintf("the environment variable %s holds no bearer token", b.env)}
+		return proof{}, &ahp.Failure{Class: ahp.FailAuth, Detail: fmt.Sprintf("the environment variable %s holds no bearer token", b.env)}
 	}
-	return "Bearer " + token, nil
+	return proof{header: "Bearer " + token}, nil
 }
 
-func (b *bearer) accepted(string) {}
-func (b *bearer) close()          {}
-func (b *bearer) refused(context.Context, string, http.Header, bool) error {
-	return unauthorized()
+func (b *bearer) accepted(proof)                   {}
+func (b *bearer) close()                           {}
+func (b *bearer) refused(proof, http.Header) error { return unauthorized() }
+
+// tokens sends the tokens of a source.
+type tokens struct {
+	source   *oauth.Source
+	endpoint *url.URL
+}
+
+func newTokens(source *oauth.Source, endpoint string, err error) (credential, error) {
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		source.Close()
+		return nil, errors.New("the URL can't be parsed")
+	}
+	return &tokens{source, u}, nil
+}
+
+func (t *tokens) ready(ctx context.Context) error { return t.source.Ready(ctx) }
+func (t *tokens) accepted(p proof)                { t.source.Accepted(p.token) }
+func (t *tokens) close()                          { t.source.Close() }
+
+func (t *tokens) prove(ctx context.Context) (proof, error) {
+	token, err := t.source.Token(ctx)
+	if err != nil || token.IsZero() {
+		return proof{}, err
+	}
+	header, err := token.Header(t.endpoint)
+	return proof{header, token}, err
+}
+
+func (t *tokens) refused(p proof, response http.Header) error {
+	return t.source.Refused(p.token, response)
 }
 
 // isToken reports whether s can be sent as a bearer token in one header line.

@@ -5,8 +5,11 @@
 // It guarantees one POST per message, exact statuses and media types, no followed
 // redirect, no cookie, no compression, bodies of at most 16 MiB, TLS with
 // validation for every https URL, plain http to this machine only, and that a
-// credential goes to the configured URL only and into no error. A 401 is a failure
-// of class auth: nothing is discovered, and no other identity is tried (§18).
+// credential goes to the configured URL only and into no error. A registered
+// credential that is refused is a failure of class auth: no other kind of
+// credential, identity or issuer is tried (§18). A token of OAuth that the backend
+// used to accept is replaced once per call. Without a registered credential a 401
+// is a failure too, unless Options.Trust has a client for the endpoint.
 //
 // Do not assume that a notification was processed: 202 and 204 say that it
 // arrived. Do not assume that https goes straight to the backend: the proxy of the
@@ -28,6 +31,7 @@ import (
 	"time"
 
 	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/oauth"
 )
 
 const mediaType = "application/json"
@@ -40,6 +44,15 @@ type Options struct {
 	// ResolveRef finds the token that a tokenRef refers to; nil means that
 	// references can't be resolved, and New refuses them.
 	ResolveRef func(ctx context.Context, ref string) (string, error)
+	// OAuth is what the host lends to authentication of type "oauth" and to Trust;
+	// its zero ResolveSecret means ResolveRef. Its requests never use Client.
+	OAuth oauth.Options
+	// Trust is the local policy for backends without registered authentication:
+	// clients that may be used where a backend refuses a request with a challenge,
+	// the challenge leads to metadata of the client's resource, and that names the
+	// client's issuer. Clients whose resource doesn't cover the backend's URL are
+	// ignored. Empty means that nothing is discovered.
+	Trust []oauth.Client
 	// Client, if set, is used instead of a client of the transport's own; its
 	// redirect policy and cookie jar are not. Its proxies, its compression, its
 	// idea of a valid certificate, and where it finds "localhost" are the caller's
@@ -62,8 +75,10 @@ type Transport struct {
 }
 
 // New returns a transport to the URL of a backend. It refuses plain http to
-// another machine, OAuth, and a tokenRef that nothing resolves; whether the
-// credential is there is not checked before the first message (see Ready).
+// another machine, and authentication that can't work here: a reference that nothing
+// resolves, a flow that needs a person whom nothing can ask, a resource that isn't
+// the URL's. Whether the credential is there is not checked before the first message
+// (see Ready and Login).
 func New(b *ahp.Backend, opts Options) (*Transport, error) {
 	scheme, _, _ := strings.Cut(b.Transport.URL, "://")
 	secure := strings.EqualFold(scheme, "https")
@@ -130,6 +145,17 @@ func newPool(secure bool) *http.Transport {
 // *ahp.Failure of class auth.
 func (t *Transport) Ready(ctx context.Context) error { return t.cred.ready(ctx) }
 
+// Login obtains the token of a registered OAuth client now, so that no call has to
+// wait for a person, and even if an earlier failure holds the next try back. It does
+// nothing for other credentials. Its errors are those of Exchange.
+func (t *Transport) Login(ctx context.Context) error {
+	tokens, ok := t.cred.(*tokens)
+	if !ok {
+		return nil
+	}
+	return t.call(ctx, tokens.source.Login)
+}
+
 // Exchange posts a request and returns the body of a 200.
 func (t *Transport) Exchange(ctx context.Context, msg []byte) ([]byte, error) {
 	var reply []byte
@@ -174,6 +200,12 @@ func (t *Transport) post(ctx context.Context, msg []byte, use func(*http.Respons
 	if len(msg) > ahp.MaxMessageBytes {
 		return &ahp.Failure{Class: ahp.FailMalformed, Detail: fmt.Sprintf("the message has %d bytes, the limit is %d", len(msg), ahp.MaxMessageBytes)}
 	}
+	return t.call(ctx, func(ctx context.Context) error { return t.send(ctx, msg, use) })
+}
+
+// call runs do with a context that ends with ctx and with the transport, and says
+// in the error which of them ended it.
+func (t *Transport) call(ctx context.Context, do func(context.Context) error) error {
 	t.mu.Lock()
 	if t.closed {
 		t.mu.Unlock()
@@ -186,7 +218,7 @@ func (t *Transport) post(ctx context.Context, msg []byte, use func(*http.Respons
 	defer stop()
 	defer context.AfterFunc(t.ctx, stop)()
 
-	err := t.send(callCtx, msg, use)
+	err := do(callCtx)
 	switch {
 	case err == nil:
 		return nil
