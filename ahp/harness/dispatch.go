@@ -129,7 +129,7 @@ func (o *Outcome) Release(final *ahp.Event) error {
 	}
 	held := o.held
 	o.held = nil
-	return o.harness.sendBy(o.ctx, final, held, o.until, o.deliveries)
+	return o.harness.send(o.ctx, final, held, o.until, o.deliveries)
 }
 
 // Wait returns when every observation of this outcome that was sent has been

@@ -220,13 +220,13 @@ func (h *Harness) Close() error {
 	h.mu.Lock()
 	first := !h.closed
 	h.closed = true
+	h.cancel() // with the lock, so that who is refused knows why
 	h.mu.Unlock()
 	if !first {
 		<-h.done
 		return nil
 	}
 	defer close(h.done)
-	h.cancel()
 	idle := make(chan struct{})
 	go func() {
 		h.active.Wait()

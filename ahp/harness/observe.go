@@ -89,7 +89,7 @@ func (h *Harness) Observe(ctx context.Context, e *ahp.Event) (*Deliveries, error
 		return nil, err
 	}
 	d := newDeliveries()
-	return d, h.send(context.WithoutCancel(ctx), e, h.observers(e), d)
+	return d, h.send(context.WithoutCancel(ctx), e, h.observers(e), time.Time{}, d)
 }
 
 // observers returns the subscriptions that observe e.
@@ -103,14 +103,9 @@ func (h *Harness) observers(e *ahp.Event) []*subscription {
 	return out
 }
 
-// send is sendBy without a bound of the whole call.
-func (h *Harness) send(ctx context.Context, e *ahp.Event, to []*subscription, d *Deliveries) error {
-	return h.sendBy(ctx, e, to, time.Time{}, d)
-}
-
-// sendBy queues e for each of the subscriptions, as each may see it, to be
-// delivered by until, if that isn't zero, and within the bound of one observation.
-func (h *Harness) sendBy(ctx context.Context, e *ahp.Event, to []*subscription, until time.Time, d *Deliveries) error {
+// send queues e for each of the subscriptions, as each may see it, to be delivered
+// by until, if that isn't zero, and within the bound of one observation.
+func (h *Harness) send(ctx context.Context, e *ahp.Event, to []*subscription, until time.Time, d *Deliveries) error {
 	now := time.Now()
 	if own := now.Add(h.opts.ObserveTimeout); until.IsZero() || own.Before(until) {
 		until = own
