@@ -8,7 +8,8 @@ import (
 
 // Input is what one evaluation judges.
 type Input struct {
-	// Call is the call as it would run. Its Roots and WorkDir are absolute.
+	// Call is the call as it would run. Its Roots and WorkDir are absolute; for a
+	// command an empty WorkDir is one that isn't known.
 	Call Call
 	// Declaration is what the tool says of the call.
 	Declaration Declaration

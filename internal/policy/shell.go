@@ -165,7 +165,7 @@ type analyzer struct {
 func analyze(command, workdir string, env *Env, parse func(string) ([]*syntax.Stmt, error)) *analysis {
 	a := &analyzer{
 		env: env, parse: parse, out: &analysis{},
-		cwd:       &cwds{dirs: []string{workdir}},
+		cwd:       startIn(workdir),
 		homeKnown: !setsHome(command),
 		cdUnknown: env.getenv("CDPATH") != "" || strings.Contains(command, "CDPATH") || strings.Contains(command, "cdable_vars"),
 	}
@@ -177,6 +177,14 @@ func analyze(command, workdir string, env *Env, parse func(string) ([]*syntax.St
 		}
 	}
 	return a.out
+}
+
+// startIn returns the directory that a command starts in; an empty one is unknown.
+func startIn(workdir string) *cwds {
+	if workdir == "" {
+		return &cwds{dirs: []string{"/"}, unknown: true}
+	}
+	return &cwds{dirs: []string{workdir}}
 }
 
 func (a *analyzer) fault(format string, args ...any) {
