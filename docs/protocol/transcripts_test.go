@@ -204,8 +204,11 @@ func outcomeJSON(t *testing.T, out *harness.Outcome) string {
 	}
 	if out.Changed {
 		o["changedBy"] = out.ChangedBy.Backend
-		if out.Event.Tool != nil {
+		switch out.Event.Type.Target() {
+		case ahp.TargetInput:
 			o["input"] = json.RawMessage(out.Event.Tool.Input)
+		case ahp.TargetOutput:
+			o["output"] = texts(out.Event.Items.Messages)
 		}
 	}
 	if out.Candidate != nil {
@@ -234,6 +237,19 @@ func outcomeJSON(t *testing.T, out *harness.Outcome) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// texts returns the texts of messages.
+func texts(list []ahp.Message) []string {
+	out := []string{}
+	for _, m := range list {
+		for _, p := range m.Parts {
+			if p.Text != nil {
+				out = append(out, *p.Text)
+			}
+		}
+	}
+	return out
 }
 
 func parse(t *testing.T, text string) any {
