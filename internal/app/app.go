@@ -129,6 +129,8 @@ func exitCode(r agent.Reason) int {
 		return 5
 	case agent.ReasonStalled:
 		return 6
+	case agent.ReasonPromptRefused:
+		return 7
 	case agent.ReasonStopped:
 		return 8
 	case agent.ReasonUserInterrupt:

@@ -48,6 +48,7 @@ type engine struct {
 	resumed  *session.ResumeInfo
 	ext      *extension.Host
 	backends *gate.Backends
+	gate     *gate.Gate
 	tools    *tool.Registry
 	rules    *gate.Rules
 	ruleset  *policy.Ruleset
@@ -234,7 +235,7 @@ func (e *engine) begin(context.Context) error {
 		return err
 	}
 	e.system = systemPrompt(l, e.network(), e.o.systemAppend)
-	g := gate.New(gate.Options{
+	e.gate = gate.New(gate.Options{
 		Tools: e.tools, Minter: minter, Rules: func() *gate.Rules { return e.rules }, Log: e.log,
 		Extensions: e.ext, Backends: e.backends, Session: e.log.ID(), Agent: policy.Agent{ID: mainAgent}, Roots: l.roots,
 	})
@@ -245,12 +246,16 @@ func (e *engine) begin(context.Context) error {
 	if e.state.WorkDir != "" && exists(e.state.WorkDir) {
 		workDir = e.state.WorkDir
 	}
+	var hooks agent.Hooks // nil without backends, so that the loop builds nothing for them
+	if e.backends != nil {
+		hooks = e.gate
+	}
 	e.loop = agent.New(agent.Options{
-		Model: e.o.model, Gate: g, Exec: tool.NewExecutor(e.tools, verifier), Log: e.log, System: e.system, Tools: toolSpecs(e.tools),
+		Model: e.o.model, Gate: e.gate, Hooks: hooks, Exec: tool.NewExecutor(e.tools, verifier), Log: e.log, System: e.system, Tools: toolSpecs(e.tools),
 		Limits: agent.Limits{Turns: int(l.Limits.MaxTurns), Tokens: l.Limits.MaxTokens, CostUSD: l.Limits.MaxCostUSD, Time: time.Duration(l.Limits.MaxSeconds) * time.Second},
 		Price:  cost,
 		OnText: e.o.onText, Retry: e.sys.Retry,
-		WorkDir: workDir, History: e.state.Messages, Turn: e.state.Turns,
+		WorkDir: workDir, History: e.state.Messages, Later: e.state.Later, Turn: e.state.Turns,
 	})
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/abhed/abhed/internal/agent"
 	"github.com/abhed/abhed/internal/config"
-	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/extension"
 	"github.com/abhed/abhed/internal/policy"
 	"github.com/abhed/abhed/internal/proc"
@@ -136,13 +135,7 @@ func (e *engine) sessionStarted(ctx context.Context) ([]string, error) {
 	if e.resumed != nil {
 		trigger = "resume"
 	}
-	given, messages, err := e.backends.Start(ctx, trigger, e.system)
-	for _, m := range messages {
-		if _, aerr := e.log.Append(system(&event.Notice{Level: "info", Text: m})); aerr != nil && err == nil {
-			err = aerr
-		}
-	}
-	return given, err
+	return e.gate.Start(ctx, trigger, e.system)
 }
 
 // sessionEnded tells them that it ends, even if it was interrupted.

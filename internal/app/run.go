@@ -167,6 +167,14 @@ func (out *output) event(e event.Event) {
 	case *event.Decision:
 		if p.Outcome != "run" || out.o.Verbose {
 			out.story.tell(e)
+		} else {
+			out.story.say(p.Messages)
+		}
+	case *event.HooksDecided:
+		if p.Outcome != "none" || out.o.Verbose {
+			out.story.tell(e)
+		} else {
+			out.story.say(p.Messages)
 		}
 	case *event.ModelFailed, *event.BackendFailed, *event.Notice:
 		out.story.tell(e)
@@ -181,6 +189,8 @@ func (out *output) event(e event.Event) {
 	case *event.ToolEnded:
 		if out.o.Verbose {
 			out.story.tell(e)
+		} else {
+			out.story.say(p.Messages)
 		}
 	}
 }

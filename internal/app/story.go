@@ -44,8 +44,12 @@ func (s *story) tell(e event.Event) {
 		s.line("model", text)
 	case *event.Decision:
 		s.decision(p)
+		s.messages(p.Messages)
 	case *event.ToolEnded:
 		s.ended(p)
+		s.messages(p.Messages)
+	case *event.HooksDecided:
+		s.hooks(p)
 	case *event.ExtensionChanged:
 		s.extension(p)
 	case *event.ExtensionLogged:
@@ -74,6 +78,28 @@ func (s *story) rest(e event.Event) {
 		s.line("approval", fmt.Sprintf("allowed %t by %s (%s)", p.Allowed, p.By, p.Scope))
 	case *event.RecordRepaired:
 		s.line("record", fmt.Sprintf("a torn last line of %d bytes was cut off", p.DroppedBytes))
+	}
+}
+
+// say tells what backends want the person to know, and nothing else of an event.
+func (s *story) say(texts []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.messages(texts)
+}
+
+// messages tells what backends want the person to know.
+func (s *story) messages(texts []string) {
+	for _, text := range texts {
+		s.line("message", text)
+	}
+}
+
+// hooks tells what backends did at a point of the run that isn't a tool call.
+func (s *story) hooks(p *event.HooksDecided) {
+	s.messages(p.Messages)
+	if p.Outcome != "none" {
+		s.line("backend", strings.TrimSuffix(fmt.Sprintf("%s: %s by %s: %s", p.EventType, p.Outcome, p.By, p.Reason), ": "))
 	}
 }
 

@@ -1,6 +1,9 @@
 package gate
 
 import (
+	"fmt"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,11 +20,12 @@ const toolPath = "native"
 type Identity struct {
 	// Source is the absolute URI of this installation.
 	Source string
-	// Session, Workspace, Roots and Model describe the session.
+	// Session, Workspace, Roots and Model describe the session, Agent who works in it.
 	Session   string
 	Workspace string
 	Roots     []string
 	Model     string
+	Agent     string
 	// Version is the harness's version, Mode the permission mode.
 	Version string
 	Mode    string
@@ -37,21 +41,91 @@ func newID() string {
 
 // envelope returns what all events have.
 func (i *Identity) envelope(t ahp.EventType, at time.Time) *ahp.Event {
-	return &ahp.Event{
+	e := &ahp.Event{
 		ID: newID(), Source: i.Source, Type: t, Time: ahp.Timestamp(at),
 		Session: &ahp.Session{ID: i.Session, Cwd: i.Workspace, WorkspaceRoots: i.Roots, Model: i.Model},
 	}
+	if i.Agent != "" {
+		e.Session.Agent = &ahp.Agent{ID: i.Agent}
+	}
+	return e
 }
 
-// toolEvent returns an event about a call.
-func (i *Identity) toolEvent(t ahp.EventType, at time.Time, c policy.Call) *ahp.Event {
-	e := i.envelope(t, at)
-	e.Session.Cwd = c.WorkDir
-	e.Session.Agent = &ahp.Agent{ID: c.Agent.ID}
-	e.Call = &ahp.Identity{ID: c.ID}
-	e.Tool = &ahp.Tool{Name: c.Tool, Input: ahp.Raw(c.Args), Origin: ahp.OriginNative, Kind: kindOf(c.Tool)}
-	e.Path = toolPath
+// at returns an event at a point of a run.
+func (g *Gate) at(t ahp.EventType, at agent.At) *ahp.Event {
+	g.parents.enter(at.TurnID)
+	e := g.o.Backends.id.envelope(t, g.o.Now())
+	if at.WorkDir != "" {
+		e.Session.Cwd = at.WorkDir
+	}
+	if at.TurnID != "" {
+		e.Turn = &ahp.Turn{ID: at.TurnID}
+	}
 	return e
+}
+
+// parents remembers which events later ones come from: the turn's, the request's,
+// the reply's, and of each open call. An event that was built for nobody has no id
+// here. Its methods may be called from any goroutine.
+type parents struct {
+	mu   sync.Mutex
+	turn string
+	ids  map[string]string
+}
+
+// enter forgets an earlier turn.
+func (p *parents) enter(turnID string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if turnID != "" && turnID != p.turn {
+		p.turn = turnID
+		clear(p.ids)
+	}
+}
+
+func (p *parents) set(what, id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ids == nil {
+		p.ids = map[string]string{}
+	}
+	p.ids[what] = id
+}
+
+// get returns the id of the event, "" if there was none.
+func (p *parents) get(what string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ids[what]
+}
+
+// callKey names the proposal of a call among the parents, endKey its end.
+func callKey(callID string) string { return "call " + callID }
+
+func endKey(callID string) string { return "end " + callID }
+
+// toolEvent returns an event about a call.
+func (g *Gate) toolEvent(t ahp.EventType, turnID string, b *agent.Batch, c policy.Call) *ahp.Event {
+	e := g.at(t, agent.At{TurnID: turnID, WorkDir: c.WorkDir})
+	if c.Agent.ID != "" {
+		e.Session.Agent = &ahp.Agent{ID: c.Agent.ID}
+	}
+	e.Call = &ahp.Identity{ID: c.ID}
+	tool := toolOf(c)
+	e.Tool, e.Path, e.Batch = &tool, toolPath, wireBatch(b)
+	return e
+}
+
+func toolOf(c policy.Call) ahp.Tool {
+	return ahp.Tool{Name: c.Tool, Input: ahp.Raw(c.Args), Origin: ahp.OriginNative, Kind: kindOf(c.Tool)}
+}
+
+// wireBatch returns the batch that a call is of, nil for none.
+func wireBatch(b *agent.Batch) *ahp.Batch {
+	if b == nil {
+		return nil
+	}
+	return &ahp.Batch{ID: b.ID, CallIDs: b.CallIDs}
 }
 
 // kindOf describes a built-in tool; it is descriptive and grounds nothing.
@@ -72,118 +146,87 @@ func kindOf(tool string) string {
 	}
 }
 
-func (i *Identity) before(at time.Time, c policy.Call) *ahp.Event {
-	return i.toolEvent(ahp.ToolBefore, at, c)
-}
-
-func (i *Identity) permission(at time.Time, c policy.Call) *ahp.Event {
-	e := i.toolEvent(ahp.ToolPermissionRequest, at, c)
-	e.Suggestions = []ahp.Raw{}
+// before returns the proposal of the call. A second one, on changed input, has the
+// first as its parent.
+func (j *judgement) before() *ahp.Event {
+	e := j.g.toolEvent(ahp.ToolBefore, j.p.TurnID, j.p.Batch, j.call)
+	key := callKey(j.call.ID)
+	if e.ParentEventID = j.g.parents.get(key); e.ParentEventID == "" {
+		e.ParentEventID = j.g.parents.get("response")
+		j.g.parents.set(key, e.ID)
+	}
 	return e
 }
 
-// after returns the event of a call's end. content is what the model would read.
-func (i *Identity) after(at time.Time, o agent.Outcome, content string) *ahp.Event {
-	e := i.toolEvent(ahp.ToolAfter, at, o.Call)
-	e.Items = ahp.MessageItems(ahp.TextMessage(o.Call.ID+":result", ahp.RoleTool, content))
+func (j *judgement) permission() *ahp.Event {
+	e := j.g.toolEvent(ahp.ToolPermissionRequest, j.p.TurnID, j.p.Batch, j.call)
+	e.Suggestions, e.ParentEventID = []ahp.Raw{}, j.g.parents.get(callKey(j.call.ID))
+	return e
+}
+
+// outcomeOf returns how a call ended in the protocol's words.
+func outcomeOf(o agent.Outcome) (outcome string, x *ahp.Execution) {
 	switch o.Kind {
 	case "ok":
-		e.Outcome, e.Execution = "ok", ahp.Executed()
+		return "ok", ahp.Executed()
 	case "supplied":
-		e.Outcome, e.Execution = "ok", ahp.Skipped("supplied_result")
+		return "ok", ahp.Skipped("supplied_result")
 	case "error":
-		e.Outcome, e.Execution = "error", ahp.Executed()
+		return "error", ahp.Executed()
+	case "timeout":
+		return "timeout", ahp.Executed()
+	case "denied":
+		return "denied", ahp.Skipped("policy")
+	case "stopped":
+		return "cancelled", ahp.Skipped("policy")
+	}
+	if o.Ran {
+		return "cancelled", ahp.Executed()
+	}
+	return "cancelled", ahp.Skipped("cancelled")
+}
+
+// after returns the event of a call's end. content is what the model would read.
+func (g *Gate) after(o agent.Outcome, content string) *ahp.Event {
+	e := g.toolEvent(ahp.ToolAfter, o.TurnID, o.Batch, o.Call)
+	id := agent.ResultID(o.Call.ID)
+	e.Items = ahp.MessageItems(ahp.Message{ID: id, Role: ahp.RoleTool, Parts: []ahp.Part{ahp.TextPart(id+":0", content)}})
+	e.ParentEventID = g.parents.get(callKey(o.Call.ID))
+	e.Outcome, e.Execution = outcomeOf(o)
+	if e.Outcome == "error" {
 		text := o.Err
 		if text == "" {
 			text = "the tool reported an error"
 		}
 		e.Error = &ahp.Problem{Class: "tool", Message: text}
-	case "timeout":
-		e.Outcome, e.Execution = "timeout", ahp.Executed()
-	case "denied":
-		e.Outcome, e.Execution = "denied", ahp.Skipped("policy")
-	case "stopped":
-		e.Outcome, e.Execution = "cancelled", ahp.Skipped("policy")
-	default:
-		e.Outcome, e.Execution = "cancelled", ahp.Skipped("cancelled")
-		if o.Ran {
-			e.Execution = ahp.Executed()
-		}
 	}
 	if e.Execution.Status == "executed" {
 		ms := o.Duration.Milliseconds()
 		e.DurationMs = &ms
+		e.FileChanges = fileChanges(o)
 	}
 	return e
 }
 
-// Manifest returns what Abhed promises to send and to enforce. It never offers
-// allow, on any event (gate.md §2 step 3).
-func Manifest() *ahp.Manifest {
-	both := []ahp.Mode{ahp.ModeObserve, ahp.ModeIntercept}
-	return &ahp.Manifest{
-		Events: []ahp.ManifestEvent{
-			{Event: ahp.SessionStart, Modes: both, Capabilities: startCapabilities()},
-			{Event: ahp.SessionEnd, Modes: []ahp.Mode{ahp.ModeObserve}},
-			{Event: ahp.ToolBefore, Modes: both, Capabilities: beforeCapabilities()},
-			{Event: ahp.ToolPermissionRequest, Modes: both, Capabilities: permissionCapabilities()},
-			{Event: ahp.ToolAfter, Modes: both, Capabilities: afterCapabilities()},
-		},
-		Gaps: []ahp.Gap{
-			{Path: "limits.maxUploadBytes", Reason: "content is sent inline; nothing is uploaded"},
-			{Path: "limits.minTimeoutMs", Reason: "no bound is set"},
-			{Path: "limits.maxTimeoutMs", Reason: "no bound is set"},
-			{Path: "events", Reason: "one message has at most 16 MiB and a depth of 128"},
-		},
-		Transports:        []string{"stdio", "http"},
-		Authentication:    []string{"bearer"},
-		ToolPaths:         []string{toolPath},
-		ContentCategories: []string{"text"},
-		ManagedPolicy:     ahp.ManagedPolicy{Scopes: []string{"managed", "user", "project"}},
-		CorrelationIdentityFields: []string{
-			"session.id", "call.id", "id",
-		},
+func fileChanges(o agent.Outcome) []ahp.FileChange {
+	var out []ahp.FileChange
+	for i, c := range o.Changes {
+		f := ahp.FileChange{Path: c.Path, Change: "modified", After: filePart(fmt.Sprintf("%s:file%d:after", o.Call.ID, i), c.After)}
+		if c.Created {
+			f.Change = "created"
+		} else {
+			f.Before = filePart(fmt.Sprintf("%s:file%d:before", o.Call.ID, i), c.Before)
+		}
+		out = append(out, f)
 	}
+	return out
 }
 
-func startCapabilities() *ahp.Capabilities {
-	return &ahp.Capabilities{Effects: []ahp.EffectType{ahp.EffectInject, ahp.EffectMessage}, Inject: injectNow()}
-}
-
-func beforeCapabilities() *ahp.Capabilities {
-	return &ahp.Capabilities{
-		Effects: []ahp.EffectType{ahp.EffectDeny, ahp.EffectAsk, ahp.EffectModify, ahp.EffectMessage, ahp.EffectReturn, ahp.EffectFlow, ahp.EffectInject},
-		Modify:  map[ahp.Target]ahp.ModifyCapability{ahp.TargetInput: {Replace: true, Merge: true}},
-		Flow:    stopOnly(),
-		Inject:  injectNow(),
+// splitModel returns the parts of a model's name.
+func splitModel(name string) *ahp.Model {
+	provider, id, ok := strings.Cut(name, "/")
+	if !ok || id == "" || provider == "" {
+		return &ahp.Model{ID: name, Provider: "unknown"}
 	}
-}
-
-// againCapabilities is what a backend may answer when it is asked once more about
-// input that a later one changed.
-func againCapabilities() *ahp.Capabilities {
-	return &ahp.Capabilities{Effects: []ahp.EffectType{ahp.EffectDeny, ahp.EffectAsk, ahp.EffectMessage}}
-}
-
-func permissionCapabilities() *ahp.Capabilities {
-	return &ahp.Capabilities{Effects: []ahp.EffectType{ahp.EffectDeny, ahp.EffectMessage, ahp.EffectFlow}, Flow: stopOnly()}
-}
-
-func afterCapabilities() *ahp.Capabilities {
-	return &ahp.Capabilities{
-		Effects: []ahp.EffectType{ahp.EffectModify, ahp.EffectInject, ahp.EffectMessage, ahp.EffectFlow},
-		Modify:  map[ahp.Target]ahp.ModifyCapability{ahp.TargetOutput: {Replace: true, Merge: true}},
-		Flow:    stopOnly(),
-		Inject:  injectNow(),
-	}
-}
-
-func stopOnly() *ahp.FlowCapability {
-	return &ahp.FlowCapability{Operations: []ahp.FlowOperation{ahp.FlowStop}}
-}
-
-// injectNow offers context with the call's result, which is the next moment at
-// which anything can be added.
-func injectNow() *ahp.InjectCapability {
-	return &ahp.InjectCapability{Context: ahp.ContextInjection{Append: true, DeliverAt: []ahp.Delivery{ahp.DeliverNow, ahp.DeliverNextTurn}}}
+	return &ahp.Model{ID: id, Provider: provider}
 }

@@ -38,17 +38,17 @@ func (j *judgement) askBackends(ctx context.Context) {
 	if !b.wanted(ahp.ToolBefore) || ctx.Err() != nil {
 		return
 	}
-	first := b.id.before(j.g.o.Now(), j.call)
+	first, caps := j.before(), capabilities(ahp.ToolBefore)
 	if j.denied() {
-		_, _ = b.h.Dispatch(ctx, first, beforeCapabilities(), nil, harness.DispatchOptions{ObserveOnly: true})
+		_, _ = b.h.Dispatch(ctx, first, caps, nil, harness.DispatchOptions{ObserveOnly: true})
 		return
 	}
-	out, err := b.h.Dispatch(ctx, first, beforeCapabilities(), j.state(), harness.DispatchOptions{HoldObservers: true})
+	out, err := b.h.Dispatch(ctx, first, caps, j.state(), harness.DispatchOptions{HoldObservers: true})
 	if err != nil {
 		j.backendBug(err)
 		return
 	}
-	j.take(out, ahp.ToolBefore)
+	j.take(ctx, out, ahp.ToolBefore)
 	if out.Interrupted {
 		return
 	}
@@ -71,12 +71,12 @@ func (j *judgement) changedByBackend(ctx context.Context, out *harness.Outcome) 
 		return
 	}
 	b := j.g.o.Backends
-	again, err := b.h.Dispatch(ctx, b.id.before(j.g.o.Now(), j.call), againCapabilities(), j.state(), harness.DispatchOptions{Only: earlier, NoObservers: true})
+	again, err := b.h.Dispatch(ctx, j.before(), againCapabilities(), j.state(), harness.DispatchOptions{Only: earlier, NoObservers: true})
 	if err != nil {
 		j.backendBug(err)
 		return
 	}
-	j.take(again, ahp.ToolBefore)
+	j.take(ctx, again, ahp.ToolBefore)
 }
 
 // answeredBefore returns the subscriptions that answered before the one that made
@@ -101,12 +101,14 @@ func (j *judgement) backendPermission(ctx context.Context) {
 		return
 	}
 	state := &ahp.State{Permission: ahp.PermissionAsk}
-	out, err := b.h.Dispatch(ctx, b.id.permission(j.g.o.Now(), j.call), permissionCapabilities(), state, harness.DispatchOptions{})
+	e := j.permission()
+	j.requested = e.ID
+	out, err := b.h.Dispatch(ctx, e, capabilities(ahp.ToolPermissionRequest), state, harness.DispatchOptions{})
 	if err != nil {
 		j.backendBug(err)
 		return
 	}
-	j.take(out, ahp.ToolPermissionRequest)
+	j.take(ctx, out, ahp.ToolPermissionRequest)
 }
 
 // state is what the backends are told of the decision so far; nil is nothing.
@@ -134,9 +136,9 @@ func (g *Gate) recordBug(err error) {
 
 // take turns what the backends answered into objections. Nothing in it can make a
 // verdict less strict: an Outcome's allow is never looked at.
-func (j *judgement) take(out *harness.Outcome, t ahp.EventType) {
+func (j *judgement) take(ctx context.Context, out *harness.Outcome, t ahp.EventType) {
 	j.d.Asked = append(j.d.Asked, askedBackends(out, t)...)
-	j.g.recordFailures(out, t)
+	j.g.recordFailures(ctx, out, t)
 	if out.Interrupted {
 		j.object(policy.ObjectDeny(policy.Source{Kind: "gate", Name: "backends"}, "the call was cancelled while the backends were asked", "interrupted"), "backend")
 		return
@@ -162,7 +164,8 @@ func (j *judgement) take(out *harness.Outcome, t ahp.EventType) {
 		j.candidate = &candidate{by: backendSource(out.CandidateBy).String(), content: tool.Clean(valueText(out.Candidate.Value))}
 	}
 	j.d.Messages = append(j.d.Messages, cleaned(out.Messages)...)
-	j.g.inject(j.call.ID, injectedTexts(out.Injections))
+	now, later := injections(out.Injections)
+	j.g.inject(j.call.ID, now, later)
 }
 
 func cleaned(texts []string) []string {
@@ -205,16 +208,6 @@ func valueText(v ahp.Raw) string {
 	return string(canon)
 }
 
-func injectedTexts(list []*ahp.Inject) []string {
-	var texts []string
-	for _, i := range list {
-		if s := messagesText(i.Messages); s != "" {
-			texts = append(texts, tool.Clean(s))
-		}
-	}
-	return texts
-}
-
 // messagesText returns the text of canonical messages.
 func messagesText(messages []ahp.Message) string {
 	var parts []string
@@ -232,7 +225,7 @@ func messagesText(messages []ahp.Message) string {
 func askedBackends(out *harness.Outcome, t ahp.EventType) []event.Asked {
 	var asked []event.Asked
 	for _, a := range out.Trace {
-		e := event.Asked{Kind: "backend", Name: fmt.Sprintf("%s#%d", a.By.Backend, a.By.Index), Step: string(t), MS: a.Milliseconds}
+		e := event.Asked{Kind: "backend", Name: fmt.Sprintf("%s#%d", a.By.Backend, a.By.Index), Step: string(t), EventID: out.Event.ID, MS: a.Milliseconds}
 		switch {
 		case a.Failure != nil:
 			e.Answer, e.Failure, e.Policy, e.Reason = "failed", string(a.Failure.Class), string(a.Policy), a.Failure.Detail
@@ -269,8 +262,9 @@ func describe(effects []ahp.Effect) (answer, reason, code string) {
 
 // recordFailures leaves a trace of every operational failure, opened ones too. A
 // record that can't be written shows at the decision's own append.
-func (g *Gate) recordFailures(out *harness.Outcome, t ahp.EventType) {
-	for _, a := range out.Trace {
+func (g *Gate) recordFailures(ctx context.Context, out *harness.Outcome, t ahp.EventType) {
+	for i := range out.Trace {
+		a := &out.Trace[i]
 		if a.Failure == nil || a.Kind == ahp.AnswerInterrupted {
 			continue
 		}
@@ -278,6 +272,7 @@ func (g *Gate) recordFailures(out *harness.Outcome, t ahp.EventType) {
 			Backend: a.By.Backend, Subscription: a.By.Index, EventID: out.Event.ID, EventType: string(t),
 			Class: string(a.Failure.Class), Policy: string(a.Policy), Detail: tool.Clean(a.Failure.Detail),
 		}})
+		g.failed(ctx, out.Event, a)
 	}
 }
 
@@ -295,23 +290,24 @@ func (f *finishing) backends(ctx context.Context) {
 		}
 		return
 	}
-	caps := afterCapabilities()
+	caps := capabilities(ahp.ToolAfter)
 	if !ran {
-		caps.Effects = slices.DeleteFunc(caps.Effects, func(e ahp.EffectType) bool { return e == ahp.EffectModify })
-		caps.Modify = nil
+		caps = capabilities(ahp.ToolAfter, ahp.EffectModify)
 	}
-	out, err := b.h.Dispatch(ctx, b.id.after(f.g.o.Now(), f.o, f.content), caps, nil, harness.DispatchOptions{})
+	e := f.g.after(f.o, f.content)
+	f.g.parents.set(endKey(f.o.Call.ID), e.ID)
+	out, err := b.h.Dispatch(ctx, e, caps, nil, harness.DispatchOptions{})
 	if err != nil {
 		f.g.recordBug(err)
 		f.content, f.isError = "The result was withheld: "+harness.SyntheticReason, true
 		return
 	}
-	f.take(out)
+	f.take(ctx, out)
 }
 
-func (f *finishing) take(out *harness.Outcome) {
+func (f *finishing) take(ctx context.Context, out *harness.Outcome) {
 	f.e.Asked = append(f.e.Asked, askedBackends(out, ahp.ToolAfter)...)
-	f.g.recordFailures(out, ahp.ToolAfter)
+	f.g.recordFailures(ctx, out, ahp.ToolAfter)
 	switch {
 	case out.Interrupted:
 		f.content, f.isError = withheld, true
@@ -325,30 +321,11 @@ func (f *finishing) take(out *harness.Outcome) {
 		f.e.RewrittenBy = append(f.e.RewrittenBy, backendSource(out.ChangedBy).String())
 	}
 	f.e.Messages = append(f.e.Messages, cleaned(out.Messages)...)
-	f.e.Injected = append(f.e.Injected, injectedTexts(out.Injections)...)
+	now, later := injections(out.Injections)
+	f.e.Injected, f.e.Later = append(f.e.Injected, now...), append(f.e.Later, later...)
 	if out.Flow == ahp.FlowStateStop {
 		f.stop = backendSource(out.StoppedBy).String() + ": " + out.StopReason
 	}
-}
-
-// Start tells the backends that the session starts; trigger is "startup" or
-// "resume". It returns context for the model and messages for the user.
-func (b *Backends) Start(ctx context.Context, trigger, system string) (injected, messages []string, err error) {
-	if !b.wanted(ahp.SessionStart) {
-		return nil, nil, nil
-	}
-	e := b.id.envelope(ahp.SessionStart, time.Now())
-	e.Trigger, e.PermissionMode, e.Manifest = trigger, b.id.Mode, b.h.Manifest()
-	e.Harness = &ahp.HarnessInfo{Name: "abhed", Version: b.id.Version}
-	e.Items = ahp.MessageItems(ahp.TextMessage("system", ahp.RoleSystem, system))
-	out, err := b.h.Dispatch(ctx, e, startCapabilities(), nil, harness.DispatchOptions{})
-	if err != nil {
-		return nil, nil, err
-	}
-	if d := out.Denial(); d != nil {
-		return nil, nil, fmt.Errorf("backend %s: %s", d.By.Backend, d.Reason)
-	}
-	return injectedTexts(out.Injections), out.Messages, nil
 }
 
 // End tells the observers that the session has ended, and waits a moment for the
@@ -362,7 +339,7 @@ func (b *Backends) End(ctx context.Context, reason agent.Reason) {
 	switch reason {
 	case agent.ReasonCompleted:
 		e.Outcome = "completed"
-	case agent.ReasonUserInterrupt, agent.ReasonShutdown, agent.ReasonStopped:
+	case agent.ReasonUserInterrupt, agent.ReasonShutdown, agent.ReasonStopped, agent.ReasonPromptRefused:
 		e.Outcome = "cancelled"
 	}
 	if d, err := b.h.Observe(ctx, e); err == nil {

@@ -24,7 +24,7 @@ func (g *Gate) Finish(ctx context.Context, o agent.Outcome) (agent.Final, error)
 		DurationMS: o.Duration.Milliseconds(), WorkDir: o.WorkDir,
 	}
 	before := f.content
-	f.e.Injected = g.takeInjected(o.Call.ID)
+	f.e.Injected, f.e.Later = g.takeInjected(o.Call.ID)
 	if o.Ran || o.Kind == "supplied" {
 		f.extensions(ctx)
 	}
@@ -37,7 +37,8 @@ func (g *Gate) Finish(ctx context.Context, o agent.Outcome) (agent.Final, error)
 	if _, err := g.o.Log.AppendDurable(event.Draft{Actor: event.ActorTool, Trust: event.TrustUntrusted, Payload: &f.e}); err != nil {
 		return agent.Final{}, err
 	}
-	return agent.Final{Content: f.content, IsError: f.isError, Injected: f.e.Injected, Stop: f.stop}, nil
+	g.filesChanged(ctx, o)
+	return agent.Final{Content: f.content, IsError: f.isError, Injected: f.e.Injected, Later: f.e.Later, Stop: f.stop}, nil
 }
 
 // finishing is the state of one Finish; it belongs to one goroutine.
@@ -69,21 +70,25 @@ func (f *finishing) extensions(ctx context.Context) {
 	f.e.RewrittenBy = append(f.e.RewrittenBy, a.RewrittenBy...)
 }
 
-// inject keeps context that a backend added while the call was judged until its
-// result is delivered.
-func (g *Gate) inject(callID string, texts []string) {
-	if len(texts) == 0 {
+// waiting is context that backends added while a call was judged: it waits for the
+// call's result, or for the next prompt.
+type waiting struct{ now, later []string }
+
+// inject keeps context until the call's end.
+func (g *Gate) inject(callID string, now, later []string) {
+	if len(now) == 0 && len(later) == 0 {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.injected[callID] = append(g.injected[callID], texts...)
+	w := g.injected[callID]
+	g.injected[callID] = waiting{append(w.now, now...), append(w.later, later...)}
 }
 
-func (g *Gate) takeInjected(callID string) []string {
+func (g *Gate) takeInjected(callID string) (now, later []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	texts := g.injected[callID]
+	w := g.injected[callID]
 	delete(g.injected, callID)
-	return texts
+	return w.now, w.later
 }

@@ -56,9 +56,11 @@ type Gate struct {
 	asking sync.Mutex // held while a person is asked
 
 	mu        sync.Mutex
-	approvals map[string]bool     // hashes of calls approved for the session
-	injected  map[string][]string // by call id: context to deliver with its result
-	rulesSeen map[string]bool     // hashes of rule sets already in the record
+	approvals map[string]bool    // hashes of calls approved for the session
+	injected  map[string]waiting // by call id
+	rulesSeen map[string]bool    // hashes of rule sets already in the record
+
+	parents parents
 }
 
 var _ agent.Gate = (*Gate)(nil)
@@ -74,12 +76,19 @@ func New(o Options) *Gate {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Gate{o: o, approvals: map[string]bool{}, injected: map[string][]string{}, rulesSeen: map[string]bool{}}
+	return &Gate{o: o, approvals: map[string]bool{}, injected: map[string]waiting{}, rulesSeen: map[string]bool{}}
 }
 
 // Judge decides one call (gate.md §2). The decision is in the record when it
 // returns.
 func (g *Gate) Judge(ctx context.Context, p agent.Proposal) agent.Ruling {
+	j := newJudgement(g, p)
+	ruling := j.judge(ctx)
+	j.resolved(ctx, ruling)
+	return ruling
+}
+
+func newJudgement(g *Gate, p agent.Proposal) *judgement {
 	j := &judgement{g: g, p: p, began: g.o.Now()}
 	j.d = event.Decision{
 		Turn: p.Turn, CallID: p.Call.ID, Tool: p.Call.Name, AgentID: g.o.Agent.ID, Depth: g.o.Agent.Depth,
@@ -89,6 +98,10 @@ func (g *Gate) Judge(ctx context.Context, p agent.Proposal) agent.Ruling {
 		ID: p.Call.ID, Tool: p.Call.Name, WorkDir: p.WorkDir, Roots: g.o.Roots,
 		Session: g.o.Session, Turn: p.Turn, Agent: g.o.Agent,
 	}
+	return j
+}
+
+func (j *judgement) judge(ctx context.Context) agent.Ruling {
 	if ruling := j.arguments(); ruling != nil {
 		return ruling
 	}
@@ -119,6 +132,7 @@ type judgement struct {
 	refusedAt  string // step of the first refusal before the rules
 	stop       *stopped
 	candidate  *candidate
+	requested  string // id of the permission request's event
 
 	rules         *Rules
 	onOriginal    policy.Result
