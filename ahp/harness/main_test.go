@@ -21,6 +21,9 @@ func TestMain(m *testing.M) {
 		pipeEcho(os.Stdin, os.Stdout)
 		os.Exit(0)
 	}
+	if len(os.Args) == 3 && os.Args[1] == remoteArgument {
+		os.Exit(remote(os.Args[2], os.Stdin, os.Stdout))
+	}
 	goleak.VerifyTestMain(m)
 }
 

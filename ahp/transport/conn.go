@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"io"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/internal/proc"
@@ -21,9 +23,14 @@ type conn struct {
 	pending *pending
 	// owed holds the replies that nobody waits for any more, by id; debts is how
 	// many they are.
-	owed    map[ahp.ID]*debt
-	debts   int
+	owed  map[ahp.ID]*debt
+	debts int
+	// settled holds the ids of the last replies that were handed over, as a ring.
+	settled [maxSettled]ahp.ID
+	at      int
 	strays  int
+	// ignored counts the lines that went to nobody; it outlives the conn.
+	ignored *atomic.Int64
 	failure error // why the conn ended, once it has
 }
 
@@ -43,8 +50,8 @@ type debt struct {
 	mixed   bool              // several messages were
 }
 
-func newConn(child *proc.Child) *conn {
-	c := &conn{child: child, over: make(chan struct{}), owed: map[ahp.ID]*debt{}}
+func newConn(child *proc.Child, ignored *atomic.Int64) *conn {
+	c := &conn{child: child, over: make(chan struct{}), owed: map[ahp.ID]*debt{}, ignored: ignored}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	go c.read()
 	return c
@@ -95,9 +102,11 @@ func (c *conn) chunk(in *splitter, chunk []byte) error {
 	})
 }
 
-// deliver hands a line to whoever it is for; the caller holds c.mu. A line that
-// is no reply to the pending request fails it (spec §29, stdio extra output): it
-// is handed over as it is, and decoding says what is wrong with it.
+// deliver hands a line to whoever it is for; the caller holds c.mu. Replies that
+// are late, or repeat one that was handed over, are ignored and counted (§16). Any
+// other line that is no reply to the pending request fails it (spec §29, stdio
+// extra output): it is handed over as it is, and decoding says what is wrong with
+// it.
 func (c *conn) deliver(line []byte) {
 	id, ok := ahp.MessageID(line)
 	p := c.pending
@@ -106,15 +115,20 @@ func (c *conn) deliver(line []byte) {
 	case mine && p.skip > 0:
 		p.skip--
 		c.paid(id)
+		c.ignored.Add(1)
 		return
 	case ok && !mine && c.owed[id] != nil:
 		c.paid(id)
+		c.ignored.Add(1)
 		return
-	case p == nil:
+	case p == nil, ok && !mine && slices.Contains(c.settled[:], id):
 		c.strays++
+		c.ignored.Add(1)
 		return
 	case mine:
 		c.strays = 0
+		c.settled[c.at%maxSettled] = id
+		c.at++
 	default:
 		c.strays++
 		c.owe(p)

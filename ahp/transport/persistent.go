@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/abhed/abhed/ahp"
@@ -19,6 +20,9 @@ const (
 	// maxStrays is how many unusable lines a process may write between two good
 	// replies before it is ended (§16).
 	maxStrays = 16
+	// maxSettled is how many ids of replies are remembered, so that the same reply
+	// once more is told from one that nobody asked for.
+	maxSettled = 64
 	// maxBackoffSteps bounds the pause between starts to 2^6 times the first.
 	maxBackoffSteps = 6
 )
@@ -30,6 +34,7 @@ type persistent struct {
 	backoff time.Duration
 	turn    chan struct{} // holds one token: whoever has it may have a request out
 	ending  chan struct{} // closed by Close
+	ignored atomic.Int64
 
 	mu     sync.Mutex
 	closed bool
@@ -173,9 +178,13 @@ func (t *persistent) start() (*conn, error) {
 	if err != nil {
 		return nil, launchFailure(err)
 	}
-	t.conn = newConn(child)
+	t.conn = newConn(child, &t.ignored)
 	return t.conn, nil
 }
+
+// Ignored returns how many lines of output went to nobody: replies that came late
+// or twice, and what came while nothing was asked.
+func (t *persistent) Ignored() int { return int(t.ignored.Load()) }
 
 // Close closes the input of the process, waits for it for the grace, and kills it.
 func (t *persistent) Close() error {
