@@ -73,7 +73,7 @@ limit, 4 the same call refused again and again, 5 retries used up, 6 the stream 
 	root.SetVersionTemplate("abhed {{.Version}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
 	runFlags(root, &o)
-	root.AddCommand(newDemo(sys), newDemoBackend(sys), newPolicy(sys), newRecord(sys))
+	root.AddCommand(newDemo(sys), newDemoBackend(sys), newPolicy(sys), newRecord(sys), newAHP(sys))
 	return root
 }
 
@@ -178,6 +178,15 @@ func newRecord(sys app.System) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error { return done(app.RecordVerify(sys, args[0])) },
 	}
 	c.AddCommand(list, show, verify)
+	return c
+}
+
+func newAHP(sys app.System) *cobra.Command {
+	c := &cobra.Command{Use: "ahp", Short: "Look at what backends are offered", Args: cobra.NoArgs, RunE: needsSubcommand}
+	c.AddCommand(&cobra.Command{
+		Use: "manifest", Short: "Print the AHP manifest: every event, and the effects that are enforced there", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return done(app.AHPManifest(sys)) },
+	})
 	return c
 }
 

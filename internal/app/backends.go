@@ -121,6 +121,17 @@ func (e *engine) startBackends(context.Context) error {
 	return nil
 }
 
+// AHPManifest prints what this program promises to send to backends and to enforce
+// of their answers: what session.start carries.
+func AHPManifest(sys System) int {
+	b, err := gate.Manifest().Encode()
+	if err != nil {
+		return sys.fail(ExitFailure, err)
+	}
+	fmt.Fprintf(sys.Stdout, "%s\n", b)
+	return ExitOK
+}
+
 // place names the file, with line and column where the error has an offset.
 func place(file string, data []byte, err error) string {
 	var e *ahp.Error

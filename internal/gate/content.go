@@ -149,8 +149,12 @@ func (a *adopted) reply(list []ahp.Message) (*model.Message, error) {
 		if list[i].Role != ahp.RoleAssistant {
 			return nil, fmt.Errorf("it has a message of the role %s, expected %s", list[i].Role, ahp.RoleAssistant)
 		}
+		before := len(out.Parts)
 		if err := a.append(out, &list[i]); err != nil {
 			return nil, err
+		}
+		if before > 0 && len(out.Parts) > before && out.Parts[before].Text != nil && out.Parts[before-1].Text != nil {
+			out.Parts[before] = event.TextPart("\n\n" + *out.Parts[before].Text) // it was a message of its own
 		}
 	}
 	return out, nil
