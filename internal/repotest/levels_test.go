@@ -32,6 +32,7 @@ func levels() []level {
 		{pattern: "internal/jsonrpc", level: 2},
 		{pattern: "internal/proc", level: 2},
 		{pattern: "internal/chain", level: 2},
+		{pattern: "internal/ahpconfig", level: 2},
 		{pattern: "ahp/elicitation", level: 2},
 		{pattern: "ahp/oauth", level: 2},
 		{pattern: "ahp/schema", level: 2},
