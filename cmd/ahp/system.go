@@ -34,7 +34,12 @@ func (s system) printJSON(v any) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.stdout.Write(append(b, '\n')); err != nil {
+	return s.print(string(b) + "\n")
+}
+
+// print writes to standard output.
+func (s system) print(text string) error {
+	if _, err := io.WriteString(s.stdout, text); err != nil {
 		return failWith(exitFailed, fmt.Errorf("writing standard output: %w", err))
 	}
 	return nil
