@@ -72,14 +72,8 @@ func (s *settled) state() (*ahp.State, error) {
 // stage returns what s becomes with the effects of one response, or why they are
 // refused as a whole. s isn't changed. The error is an *ahp.Error.
 func (s *settled) stage(by ahp.SubscriptionID, effects []ahp.Effect, caps *ahp.Capabilities) (*settled, bool, error) {
-	for i, e := range effects {
-		err := accept(s.Event.Type, e, caps)
-		if err == nil {
-			err = s.acceptElicitation(e, caps)
-		}
-		if err != nil {
-			return nil, false, locateEffect(err, i)
-		}
+	if err := s.accept(effects, caps); err != nil {
+		return nil, false, err
 	}
 	next := s.clone()
 	changed, err := next.modify(effects)
@@ -99,6 +93,30 @@ func (s *settled) stage(by ahp.SubscriptionID, effects []ahp.Effect, caps *ahp.C
 	}
 	next.dropCandidate()
 	return next, changed, nil
+}
+
+// accept checks the effects of one response against the advertisement and the
+// boundary. What was not advertised is said before what can't be applied now,
+// whatever their order in the list.
+func (s *settled) accept(effects []ahp.Effect, caps *ahp.Capabilities) error {
+	var later error
+	for i, e := range effects {
+		err := accept(s.Event.Type, e, caps)
+		if err == nil {
+			err = s.acceptElicitation(e, caps)
+		}
+		if err == nil {
+			continue
+		}
+		err = locateEffect(err, i)
+		if fault, ok := err.(*ahp.Error); !ok || fault.Kind != ahp.KindApplication {
+			return err
+		}
+		if later == nil {
+			later = err
+		}
+	}
+	return later
 }
 
 func locateEffect(err error, i int) error {
