@@ -20,6 +20,9 @@ type Native struct {
 	Foreign bool
 	// Optional says that a call without a subject does nothing that rules are about.
 	Optional bool
+	// Verbs says that a member "command" says what the tool does with the file: to
+	// "view" it is to read it.
+	Verbs bool
 	// Globs says that its paths may be patterns, which stand for files that aren't
 	// known before it runs.
 	Globs bool
@@ -71,7 +74,7 @@ var nativeIndex = sync.OnceValue(func() map[string][]Native {
 
 // nativeTraits holds what is special about a name, in lower case.
 func nativeTraits() map[string]Native {
-	patch, foreign := Native{Patch: true}, Native{Foreign: true}
+	patch, foreign, verbs := Native{Patch: true}, Native{Foreign: true}, Native{Verbs: true}
 	typed := Native{Foreign: true, Optional: true}
 	return map[string]Native{
 		"apply_patch": patch, "applypatch": patch, "patch": patch,
@@ -79,7 +82,9 @@ func nativeTraits() map[string]Native {
 		"computercontroller__automation_script": foreign, "automation_script": foreign,
 		"write_stdin": typed, "write_bash": typed, "write_powershell": typed, "write-process": typed,
 		"background_process": {Optional: true}, "browser_action": {Optional: true}, "browser": {Optional: true},
-		"read_many_files": {Globs: true},
+		"read_many_files":    {Globs: true},
+		"str_replace_editor": verbs, "str_replace_based_edit_tool": verbs, "str-replace-editor": verbs, "text_editor": verbs,
+		"developer__text_editor": verbs, "file_editor": verbs, "planning_file_editor": verbs, "fs_write": verbs, "editor": verbs,
 	}
 }
 
@@ -97,7 +102,7 @@ func nativeRows() []nativeRow {
 		{"", "grep", "grep"}, {"", "fetch", "fetch"}, {"", "task", "task"}, {"", "skill", "skill"}, {"", "todo", "todo"}, {"", "ask_user", "ask_user"},
 
 		{"claude-code", toolBash, "Bash Monitor PowerShell"}, {"claude-code", toolRead, "Read NotebookRead"}, {"claude-code", toolWrite, "Write"},
-		{"claude-code", toolEdit, "Edit MultiEdit NotebookEdit"}, {"claude-code", "glob", "Glob LS"}, {"claude-code", "grep", "Grep"},
+		{"claude-code", toolEdit, "Edit MultiEdit NotebookEdit str_replace_based_edit_tool"}, {"claude-code", "glob", "Glob LS"}, {"claude-code", "grep", "Grep"},
 		{"claude-code", "fetch", "WebFetch"}, {"claude-code", "task", "Task Agent"}, {"claude-code", "skill", "Skill"},
 		{"claude-code", "todo", "TodoWrite TodoRead TaskCreate TaskUpdate"}, {"claude-code", "ask_user", "AskUserQuestion"},
 
