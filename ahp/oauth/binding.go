@@ -108,7 +108,7 @@ func sameResource(a, b string) bool {
 		}
 		return s
 	}
-	return a != "" && bare(a) == bare(b)
+	return a != "" && b != "" && bare(a) == bare(b)
 }
 
 // isLoopback reports whether the host of u is written as this machine.

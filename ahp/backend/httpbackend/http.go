@@ -3,8 +3,11 @@
 // more than a millisecond; a *backend.Server is the Server that it needs.
 //
 // It guarantees one message per POST, exact media types and statuses, a bound of
-// 16 MiB, and that a notification is answered without a body. Authentication
-// compares the bearer token in constant time.
+// 16 MiB, and that a notification is answered without a body: 202 where it was
+// accepted, 400 where not (§29, A14). Requests are answered with 200 and a JSON-RPC
+// response, errors included; what isn't JSON, with 400. Authentication comes before
+// the body is read: one bearer token, compared in constant time, or the tokens of an
+// OAuth issuer.
 //
 // Do not assume that it terminates TLS or limits who may connect: that is the
 // http.Server's business around it.
@@ -33,20 +36,40 @@ type Server interface {
 type Options struct {
 	// Token is the bearer token that every request must carry; empty asks for none.
 	Token string
+	// Resource, if set, makes the handler an OAuth resource server instead.
+	Resource *Resource
 }
 
-// Handler returns an http.Handler that answers AHP messages with s.
+// Handler returns an http.Handler that answers AHP messages with s. It panics on
+// options that contradict each other or describe no resource.
 func Handler(s Server, opts Options) http.Handler {
-	return &handler{server: s, token: opts.Token}
+	h := &handler{server: s, token: opts.Token}
+	if opts.Resource == nil {
+		return h
+	}
+	if opts.Token != "" {
+		panic("httpbackend: Options has both Token and Resource")
+	}
+	r, err := newResource(*opts.Resource)
+	if err != nil {
+		panic(err.Error())
+	}
+	h.resource = r
+	return h
 }
 
 type handler struct {
-	server Server
-	token  string
+	server   Server
+	token    string
+	resource *resource // nil: no OAuth
 }
 
 // ServeHTTP answers one message.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.resource != nil && r.URL.EscapedPath() == h.resource.metadataPath {
+		h.resource.serveMetadata(w, r)
+		return
+	}
 	if status := h.precheck(w, r); status != 0 {
 		w.WriteHeader(status)
 		return
@@ -64,8 +87,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reply, err := h.server.Handle(r.Context(), body)
 	var bad *ahp.Error
 	switch {
-	case errors.As(err, &bad) && bad.Kind == ahp.KindSyntax, reply == nil && err != nil:
+	case errors.As(err, &bad) && (bad.Kind == ahp.KindSyntax || reply == nil):
 		w.WriteHeader(http.StatusBadRequest)
+	case reply == nil && err != nil: // an observer that failed: the notification was good
+		w.WriteHeader(http.StatusInternalServerError)
 	case reply == nil:
 		w.WriteHeader(http.StatusAccepted)
 	default:
@@ -85,6 +110,11 @@ func (h *handler) precheck(w http.ResponseWriter, r *http.Request) int {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return http.StatusUnauthorized
 	}
+	if h.resource != nil {
+		if status := h.resource.authorize(r.Context(), w.Header(), r.Header.Values("Authorization")); status != 0 {
+			return status
+		}
+	}
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset, has := params["charset"]
 	if err != nil || media != "application/json" || has && !strings.EqualFold(charset, "utf-8") {
@@ -94,11 +124,8 @@ func (h *handler) precheck(w http.ResponseWriter, r *http.Request) int {
 }
 
 func (h *handler) authorized(values []string) bool {
-	if len(values) != 1 {
-		return false
-	}
-	scheme, token, ok := strings.Cut(values[0], " ")
+	token, ok := bearer(values)
 	// Hashing makes the comparison take the same time whatever the lengths.
 	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(h.token))
-	return ok && strings.EqualFold(scheme, "bearer") && subtle.ConstantTimeCompare(got[:], want[:]) == 1
+	return ok && subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
