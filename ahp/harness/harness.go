@@ -213,9 +213,13 @@ func (h *Harness) enter() error {
 	return nil
 }
 
-// Close ends pending dispatches with ErrClosed, waits for queued observations for at most
-// CloseTimeout, drops the rest, and closes the backends. It may be repeated; all
-// calls return when the first is done.
+// Close ends pending dispatches with ErrClosed, waits for queued observations for at
+// most CloseTimeout, drops the rest, and closes the backends. It may be repeated;
+// all calls return when the first is done.
+//
+// It is bounded even where a transport breaks its contract: a call or a Close of
+// one that still runs after another 30 seconds is left to that transport's author,
+// and named in the error.
 func (h *Harness) Close() error {
 	h.mu.Lock()
 	first := !h.closed
@@ -232,20 +236,49 @@ func (h *Harness) Close() error {
 		h.active.Wait()
 		close(idle)
 	}()
-	timer := time.NewTimer(h.opts.CloseTimeout)
+	within(idle, h.opts.CloseTimeout)
+	h.cancelDeliver()
+	closed := make(chan error, 1)
+	go func() { closed <- h.closeBackends() }()
+	bound := time.NewTimer(closeBound)
+	defer bound.Stop()
+	select {
+	case err := <-closed:
+		if !within(idle, closeBound) {
+			err = errors.Join(err, fmt.Errorf("harness: calls of a transport still run %v after it was closed", closeBound))
+		}
+		return err
+	case <-bound.C:
+		return fmt.Errorf("harness: a backend's transport isn't closed after %v", closeBound)
+	}
+}
+
+// closeBound is how long Close waits for a transport that breaks its contract.
+const closeBound = 30 * time.Second
+
+// within reports whether done is closed within d.
+func within(done <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-idle:
+	case <-done:
+		return true
 	case <-timer.C:
+		return false
 	}
-	h.cancelDeliver()
+}
+
+func (h *Harness) closeBackends() error {
 	var closing sync.WaitGroup
 	errs := make([]error, len(h.backends))
 	for i, b := range h.backends {
-		closing.Go(func() { errs[i] = b.link.Close() })
+		closing.Go(func() {
+			if err := run.Protect(b.link.Close); err != nil {
+				errs[i] = fmt.Errorf("harness: backend %s: %w", b.id, err)
+			}
+		})
 	}
 	closing.Wait()
-	<-idle
 	return errors.Join(errs...)
 }
 

@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == remoteArgument {
 		os.Exit(remote(os.Args[2], os.Stdin, os.Stdout))
 	}
+	if len(os.Args) == 3 && os.Args[1] == dyingArgument {
+		os.Exit(dying(os.Args[2]))
+	}
 	goleak.VerifyTestMain(m)
 }
 

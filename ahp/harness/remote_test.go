@@ -36,6 +36,41 @@ func remote(socket string, in io.Reader, out io.Writer) int {
 	return 0
 }
 
+// dyingArgument marks a run of the test binary as a backend that dies at its first
+// request unless the file that is the next argument is there, and makes it.
+const dyingArgument = "dying-backend"
+
+func dying(file string) int {
+	lines := bufio.NewReader(os.Stdin)
+	for {
+		msg, err := lines.ReadBytes('\n')
+		if err != nil {
+			return 0
+		}
+		if _, err := os.Stat(file); err != nil {
+			os.WriteFile(file, nil, 0o600)
+			return 7
+		}
+		id, _ := ahp.MessageID(msg)
+		reply, _ := ahp.EncodeEffects(id, nil)
+		os.Stdout.Write(append(reply, '\n'))
+	}
+}
+
+// remoteThatDies returns a process that dies once.
+func remoteThatDies(t *testing.T) transport.Transport {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := ahp.TransportConfig{Type: ahp.TransportStdio, Command: exe, Args: []string{dyingArgument, filepath.Join(t.TempDir(), "died")}, Lifecycle: ahp.LifecyclePersistent}
+	link, err := transport.Stdio(cfg, transport.StdioOptions{Env: ahptest.ChildEnv()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
 // remotePeer is a real process that answers when the row says so.
 type remotePeer struct {
 	t        *testing.T

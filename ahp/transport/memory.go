@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
+	"time"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/internal/run"
@@ -16,10 +18,16 @@ import (
 // transport gets it as an *ahp.Failure, of class connect if it is none itself.
 type Handler func(ctx context.Context, msg []byte) (reply []byte, err error)
 
+// handlerGrace is how long Close waits for handlers after their contexts ended.
+const handlerGrace = 2 * time.Second
+
 // InProcess returns a transport to h. Each message is handled in a goroutine of
-// its own, so that a deadline holds even while h works; Close waits for them.
+// its own, so that a deadline holds even while h works; nothing is handled whose
+// context is over. Close waits for the handlers, for at most two seconds: what then
+// still runs, whose context ended long ago, belongs to the author of h, and Close
+// returns an error that says how many there are. Its result goes nowhere.
 func InProcess(h Handler) Transport {
-	m := &memory{handler: h}
+	m := &memory{handler: h, idle: make(chan struct{})}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
 }
@@ -30,7 +38,17 @@ type memory struct {
 	cancel  context.CancelFunc
 	mu      sync.Mutex // orders Close against new calls
 	closed  bool
-	calls   sync.WaitGroup
+	calls   int
+	idle    chan struct{} // closed once closed is set and no call is left
+}
+
+// leave ends a call.
+func (m *memory) leave() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.calls--; m.closed && m.calls == 0 {
+		close(m.idle)
+	}
 }
 
 type answer struct {
@@ -42,6 +60,9 @@ func (m *memory) Exchange(ctx context.Context, msg []byte) ([]byte, error) {
 	if err := checkMessage(msg); err != nil {
 		return nil, err
 	}
+	if ctx.Err() != nil {
+		return nil, ended(ctx, "starting the handler")
+	}
 	done := make(chan answer, 1)
 	callCtx, stop := context.WithCancel(ctx)
 	defer context.AfterFunc(m.ctx, stop)()
@@ -51,11 +72,11 @@ func (m *memory) Exchange(ctx context.Context, msg []byte) ([]byte, error) {
 		stop()
 		return nil, closedFailure()
 	}
-	m.calls.Add(1)
+	m.calls++
 	m.mu.Unlock()
 	own := bytes.Clone(msg)
 	go func() {
-		defer m.calls.Done()
+		defer m.leave()
 		defer stop()
 		a := answer{err: errors.New("the handler left its goroutine")}
 		defer func() { done <- a }()
@@ -97,9 +118,23 @@ func (m *memory) Notify(ctx context.Context, msg []byte) error {
 // Close ends the context of every call and waits for the handlers.
 func (m *memory) Close() error {
 	m.mu.Lock()
+	if !m.closed && m.calls == 0 {
+		close(m.idle)
+	}
 	m.closed = true
 	m.mu.Unlock()
 	m.cancel()
-	m.calls.Wait()
-	return nil
+	grace := time.NewTimer(handlerGrace)
+	defer grace.Stop()
+	select {
+	case <-m.idle:
+		return nil
+	case <-grace.C:
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.calls == 0 {
+		return nil
+	}
+	return fmt.Errorf("transport: %d calls of a handler still run %v after their contexts ended; a handler must return soon after that", m.calls, handlerGrace)
 }
