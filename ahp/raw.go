@@ -70,6 +70,17 @@ func (id ID) String() string {
 	return id.text
 }
 
+// shown returns the id for a message: at most some 40 bytes of it.
+func (id ID) shown() string {
+	if s, ok := id.Value(); ok {
+		return quote(s)
+	}
+	if s := id.String(); len(s) <= 40 {
+		return s
+	}
+	return id.String()[:40] + "…"
+}
+
 // Value returns the string of a string id; ok is false for any other id.
 func (id ID) Value() (s string, ok bool) {
 	if len(id.text) == 0 || id.text[0] != '"' {

@@ -137,7 +137,7 @@ func decodeReply(data []byte, id ID, need string, own func(r *reader, name strin
 		case env.result && env.id.IsZero():
 			return r.bad("a null id", "the request's id")
 		case env.id != id && !(env.failure && env.id.IsZero()):
-			e := r.failed("AHP-RPC-001", "a reply to "+quote(env.id.String()), "a reply to "+quote(id.String())).at("/id")
+			e := r.failed("AHP-RPC-001", "a reply to "+env.id.shown(), "a reply to "+id.shown()).at("/id")
 			e.Kind = KindCorrelation
 			return e
 		}

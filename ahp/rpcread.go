@@ -99,7 +99,7 @@ func (r *reader) correlate(out Request, env *envelope) error {
 			return r.bad("no usable id", "the event's id")
 		}
 		if env.id != StringID(q.Event.ID) {
-			e := r.failed("AHP-RPC-002", "the id "+quote(env.id.String()), "the event's id "+quote(q.Event.ID)).at("/id")
+			e := r.failed("AHP-RPC-002", "the id "+env.id.shown(), "the event's id "+quote(q.Event.ID)).at("/id")
 			e.Kind = KindCorrelation
 			return e
 		}
