@@ -81,7 +81,7 @@ type EffectShape struct {
 
 // Describe returns the description of this revision. The result is the caller's.
 func Describe() Description {
-	d := Description{Envelope: strings.Fields(envelopeMembers), EnvelopeRequired: strings.Fields(envelopeRequired)}
+	d := Description{Envelope: append(strings.Fields(envelopeMembers), "type"), EnvelopeRequired: strings.Fields(envelopeRequired)}
 	seen := map[reflect.Type]bool{}
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[Event](), reflect.TypeFor[wireEffect](), reflect.TypeFor[Capabilities](), reflect.TypeFor[State](),

@@ -36,6 +36,7 @@ func levels() []level {
 		{pattern: "ahp/elicitation", level: 2},
 		{pattern: "ahp/oauth", level: 2},
 		{pattern: "ahp/schema", level: 2},
+		{pattern: "ahp/schema/gen", level: 2}, // writes the schemas
 		{pattern: "internal/policy", level: 3},
 		{pattern: "internal/sandbox", level: 3},
 		{pattern: "ahp/transport", level: 3},
@@ -53,6 +54,7 @@ func levels() []level {
 		{pattern: "ahp/validate", level: 5},
 		{pattern: "internal/backends/*", level: 5},
 		{pattern: "ahp/conformance/vectors", level: 5},
+		{pattern: "ahp/conformance/broken*", level: 6, testOnly: true},
 		{pattern: "ahp/conformance", level: 6},
 		{pattern: "internal/hookd", level: 6},
 		{pattern: "internal/inspect", level: 6},
