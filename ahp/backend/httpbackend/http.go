@@ -89,7 +89,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.As(err, &bad) && (bad.Kind == ahp.KindSyntax || reply == nil):
 		w.WriteHeader(http.StatusBadRequest)
-	case reply == nil && err != nil: // an observer that failed: the notification was good
+	case reply == nil && err != nil: // the server failed; the notification may be good
 		w.WriteHeader(http.StatusInternalServerError)
 	case reply == nil:
 		w.WriteHeader(http.StatusAccepted)
