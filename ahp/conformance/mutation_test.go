@@ -1,0 +1,143 @@
+package conformance_test
+
+import (
+	"os"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/abhed/abhed/ahp/conformance"
+	"github.com/abhed/abhed/ahp/conformance/brokenbackend"
+)
+
+// TestGoodBackend: what keeps every rule passes every check, and each check has
+// something to say of it over some binding.
+func TestGoodBackend(t *testing.T) {
+	said := map[string]bool{}
+	for _, binding := range bindings() {
+		t.Run(string(binding), func(t *testing.T) {
+			r := run(t, "none", binding, options())
+			for _, res := range r.Results {
+				switch res.Verdict {
+				case conformance.Pass:
+					said[res.ID] = true
+				case conformance.NotApplicable:
+				default:
+					t.Errorf("%s: %s: %s %v", res.ID, res.Verdict, res.Reason, res.Proven())
+				}
+			}
+			if !r.Claim.Holds || !r.OK() {
+				t.Errorf("claim %+v", r.Claim)
+			}
+		})
+	}
+	for _, c := range conformance.Checks(conformance.RoleBackend) {
+		if !said[c.ID] {
+			t.Errorf("%s passed over no binding", c.ID)
+		}
+	}
+}
+
+// TestEachCheckCanFail is the mutation test of the suite: for each check there is
+// a backend which fails that check and nothing but what depends on it.
+func TestEachCheckCanFail(t *testing.T) {
+	type pair struct {
+		check   conformance.Check
+		about   string
+		binding conformance.Binding
+		target  conformance.Target
+		report  *conformance.Report
+		err     error
+	}
+	var pairs []*pair
+	for _, c := range conformance.Checks(conformance.RoleBackend) {
+		m, ok := brokenbackend.Find(c.ID)
+		if !ok {
+			t.Errorf("%s has no backend that fails it", c.ID)
+			continue
+		}
+		for _, binding := range c.Bindings {
+			// A process per message and check takes minutes; over that binding only
+			// what is its own is tried, unless all is asked for.
+			if binding == conformance.StdioPerEvent && slices.Contains(c.Bindings, conformance.HTTP) && os.Getenv("ABHED_CONFORM_ALL") == "" {
+				continue
+			}
+			pairs = append(pairs, &pair{check: c, about: m.About, binding: binding, target: target(t, c.ID, binding)})
+		}
+	}
+	// The runs mostly wait for processes, so that more of them at a time than there
+	// are processors is faster.
+	var all sync.WaitGroup
+	slots := make(chan struct{}, 6)
+	for _, p := range pairs {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			p.report, p.err = conformance.Backend(t.Context(), p.target, options())
+		})
+	}
+	all.Wait()
+	for _, p := range pairs {
+		t.Run(p.check.ID+"/"+string(p.binding), func(t *testing.T) {
+			if p.err != nil {
+				t.Fatal(p.err)
+			}
+			failsExactly(t, p.report, p.check, p.about)
+		})
+	}
+}
+
+// failsExactly holds that the check failed, with a proof, and that nothing did but
+// what depends on it.
+func failsExactly(t *testing.T, r *conformance.Report, c conformance.Check, about string) {
+	t.Helper()
+	want := conformance.Fail
+	if c.Level == conformance.Should {
+		want = conformance.Warn
+	}
+	res := r.Find(c.ID)
+	if res.Verdict != want || len(res.Proof) == 0 {
+		t.Errorf("a backend that %s: %s is %s (%s), expected %s with a proof", about, c.ID, res.Verdict, res.Reason, want)
+	}
+	for _, other := range r.Results {
+		depends := dependsOn(other.ID, c.ID)
+		switch {
+		case other.ID == c.ID:
+		case depends && other.Verdict != conformance.Blocked && other.Verdict != conformance.NotApplicable:
+			t.Errorf("a backend that %s: %s is %s, expected blocked", about, other.ID, other.Verdict)
+		case !depends && other.Verdict != conformance.Pass && other.Verdict != conformance.NotApplicable:
+			t.Errorf("a backend that %s: %s is %s too: %s %v", about, other.ID, other.Verdict, other.Reason, other.Proven())
+		}
+	}
+}
+
+// dependsOn reports whether a check depends on another, directly or not.
+func dependsOn(id, on string) bool {
+	for _, c := range conformance.Checks(conformance.RoleBackend) {
+		if c.ID != id {
+			continue
+		}
+		for _, d := range c.DependsOn {
+			if d == on || dependsOn(d, on) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// TestMutationsAreOfChecks: no mutation is for a check that isn't there, or for
+// one that has two.
+func TestMutationsAreOfChecks(t *testing.T) {
+	known := map[string]bool{}
+	for _, c := range conformance.Checks(conformance.RoleBackend) {
+		known[c.ID] = true
+	}
+	seen := map[string]bool{}
+	for _, m := range brokenbackend.Mutations() {
+		if !known[m.Check] || seen[m.Check] || m.About == "" {
+			t.Errorf("mutation %q is for no check, there twice, or says nothing", m.Check)
+		}
+		seen[m.Check] = true
+	}
+}
