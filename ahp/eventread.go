@@ -162,7 +162,11 @@ func (er *eventReader) finish() error {
 			if er.event.Type == ToolBefore {
 				rule = "AHP-TB-001"
 			}
-			return er.failed(rule, "no member "+quote(er.plan.fields[i].name), "that member in "+string(er.event.Type))
+			where := "every event"
+			if er.row >= 0 {
+				where = string(er.event.Type)
+			}
+			return er.failed(rule, "no member "+quote(er.plan.fields[i].name), "that member in "+where)
 		}
 	}
 	if c := eventRules[er.row].check; c != nil {

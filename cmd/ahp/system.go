@@ -15,17 +15,24 @@ type system struct {
 	stdout, stderr io.Writer
 	// environ holds NAME=VALUE, as os.Environ has it.
 	environ []string
+	// dir is the project's folder, "" for none.
+	dir string
 }
 
-// getenv returns the value of a variable, the last one if it is repeated, and ""
-// if it isn't set.
-func (s system) getenv(name string) string {
+// lookupEnv returns the value of a variable, the last one if it is repeated.
+func (s system) lookupEnv(name string) (value string, is bool) {
 	for i := len(s.environ) - 1; i >= 0; i-- {
 		if v, is := strings.CutPrefix(s.environ[i], name+"="); is {
-			return v
+			return v, true
 		}
 	}
-	return ""
+	return "", false
+}
+
+// getenv returns the value of a variable, and "" if it isn't set.
+func (s system) getenv(name string) string {
+	v, _ := s.lookupEnv(name)
+	return v
 }
 
 // printJSON writes v as one line of JSON to standard output.
