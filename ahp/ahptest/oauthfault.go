@@ -230,6 +230,14 @@ func challengeFaults() []OAuthFault {
 		return func(*OAuthServer) string { return `Bearer resource_metadata="` + u + `"` }
 	}
 	return []OAuthFault{
+		{Name: "endpoint_redirect", About: "the endpoint sends who has a token elsewhere", Class: ahp.FailHTTPStatus, Says: "HTTP status 307", resource: func(s *OAuthServer, w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path != "/ahp" || r.Header.Get("Authorization") == "" {
+				return false
+			}
+			w.Header().Set("Location", s.base+"/elsewhere")
+			w.WriteHeader(http.StatusTemporaryRedirect)
+			return true
+		}},
 		f("always_401", "the endpoint refuses every token", "refused a new token", func(s *OAuthServer) string {
 			return `Bearer resource_metadata="` + s.resourceBase + `/.well-known/oauth-protected-resource/ahp"`
 		}),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -94,7 +93,6 @@ func sendAs(ctx context.Context, client *http.Client, cred credential, build fun
 			cred.accepted(p)
 			return resp, nil
 		}
-		io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection can be used again
 		resp.Body.Close()
 		if err := cred.refused(p, resp.Header); err != nil {
 			return nil, err

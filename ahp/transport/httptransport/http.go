@@ -2,14 +2,14 @@
 // apart from package transport because linking net/http costs every start of a
 // program more than a millisecond; it implements that package's interface.
 //
-// It guarantees one POST per message, exact statuses and media types, no followed
-// redirect, no cookie, no compression, bodies of at most 16 MiB, TLS with
-// validation for every https URL, plain http to this machine only, and that a
-// credential goes to the configured URL only and into no error. A registered
-// credential that is refused is a failure of class auth: no other kind of
-// credential, identity or issuer is tried (§18). A token of OAuth that the backend
-// used to accept is replaced once per call. Without a registered credential a 401
-// is a failure too, unless Options.Trust has a client for the endpoint.
+// It guarantees one POST per message over connections that are kept, exact statuses
+// and media types, no followed redirect, no cookie, no compression, bodies of at most
+// 16 MiB, TLS 1.2 or newer with validation for every https URL, plain http to this
+// machine only, and that a credential goes to the configured URL only and into no
+// error. A registered credential that is refused is a failure of class auth: no other
+// kind of credential, identity or issuer is tried (§18). A token of OAuth that the
+// backend used to accept is replaced once per call. Without a registered credential
+// a 401 is a failure too, unless Options.Trust has a client for the endpoint.
 //
 // Do not assume that a notification was processed: 202 and 204 say that it
 // arrived. Do not assume that https goes straight to the backend: the proxy of the
@@ -19,6 +19,7 @@ package httptransport
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -119,8 +120,9 @@ func hasUserinfo(s string) bool {
 func newPool(secure bool) *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	pool := &http.Transport{
-		DisableCompression: true, MaxIdleConnsPerHost: 2, IdleConnTimeout: 90 * time.Second,
+		DisableCompression: true, MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: secure,
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 	}
 	if secure {
 		pool.Proxy = http.ProxyFromEnvironment

@@ -17,7 +17,10 @@ import (
 	"github.com/abhed/abhed/ahp/transport/httptransport"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	askIfChild()
+	goleak.VerifyTestMain(m)
+}
 
 var _ transport.Transport = (*httptransport.Transport)(nil)
 

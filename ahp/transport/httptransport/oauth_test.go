@@ -80,7 +80,7 @@ func TestOAuthFaults(t *testing.T) {
 			if n := len(s.Requests()); n > 8 {
 				t.Errorf("%d requests: %q", n, s.Requests())
 			}
-			if f.Class == ahp.FailDeadline {
+			if f.Class != ahp.FailAuth {
 				return
 			}
 			// The next call fails at once, and asks no issuer.
@@ -226,11 +226,13 @@ func TestRegisteredOAuthDoesNotFallBack(t *testing.T) {
 func TestOAuthConfigurations(t *testing.T) {
 	s := ahptest.NewOAuthServer(t, ahptest.OAuthOptions{})
 	for name, change := range map[string]func(*ahp.Authentication, *httptransport.Options){
-		"a resource elsewhere":      func(a *ahp.Authentication, _ *httptransport.Options) { a.Resource = "https://policy.example.com/" },
-		"a resource beside":         func(a *ahp.Authentication, _ *httptransport.Options) { a.Resource = s.Endpoint + "/deeper" },
-		"no secret":                 func(a *ahp.Authentication, _ *httptransport.Options) { a.ClientSecretRef = "" },
-		"nothing that resolves":     func(_ *ahp.Authentication, o *httptransport.Options) { o.OAuth.ResolveSecret = nil },
-		"nobody to ask":             func(a *ahp.Authentication, o *httptransport.Options) { a.Flow, o.OAuth.Authorize = "authorization_code_pkce", nil },
+		"a resource elsewhere":  func(a *ahp.Authentication, _ *httptransport.Options) { a.Resource = "https://policy.example.com/" },
+		"a resource beside":     func(a *ahp.Authentication, _ *httptransport.Options) { a.Resource = s.Endpoint + "/deeper" },
+		"no secret":             func(a *ahp.Authentication, _ *httptransport.Options) { a.ClientSecretRef = "" },
+		"nothing that resolves": func(_ *ahp.Authentication, o *httptransport.Options) { o.OAuth.ResolveSecret = nil },
+		"nobody to ask": func(a *ahp.Authentication, o *httptransport.Options) {
+			a.Flow, o.OAuth.Authorize = "authorization_code_pkce", nil
+		},
 		"another flow":              func(a *ahp.Authentication, _ *httptransport.Options) { a.Flow = "password" },
 		"an issuer in plain text":   func(a *ahp.Authentication, _ *httptransport.Options) { a.Issuer = "http://issuer.example" },
 		"an issuer with a password": func(a *ahp.Authentication, _ *httptransport.Options) { a.Issuer = "https://u:pw@issuer.example" },
