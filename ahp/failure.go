@@ -36,6 +36,9 @@ const (
 	FailEffect FailureClass = "effect"
 	// FailLate: a valid reply came after the deadline.
 	FailLate FailureClass = "late"
+	// FailContent: content that a subscription asks for could not be read, or not be
+	// uploaded to its receiver.
+	FailContent FailureClass = "content"
 	// FailShutdown: the transport or the harness was already closed.
 	FailShutdown FailureClass = "closed"
 )
@@ -43,7 +46,7 @@ const (
 // FailureClasses returns every class.
 func FailureClasses() []FailureClass {
 	return []FailureClass{FailDeadline, FailConnect, FailLaunch, FailExit, FailAuth, FailHTTPStatus, FailMalformed,
-		FailRPCError, FailIDMismatch, FailVersion, FailEvent, FailEffect, FailLate, FailShutdown}
+		FailRPCError, FailIDMismatch, FailVersion, FailEvent, FailEffect, FailLate, FailContent, FailShutdown}
 }
 
 // Failure is an operational failure: "could not ask". Failure policy applies to

@@ -66,6 +66,8 @@ func reasonOf(c ahp.FailureClass) string {
 		return "effect: an effect was unknown, malformed or not advertised"
 	case ahp.FailLate:
 		return "late: the reply came after the deadline"
+	case ahp.FailContent:
+		return "content: content that the backend asks for could not be had"
 	case ahp.FailShutdown:
 		return "closed: the connection to the backend was closed"
 	}

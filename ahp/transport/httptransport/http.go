@@ -81,21 +81,31 @@ type Transport struct {
 // the URL's. Whether the credential is there is not checked before the first message
 // (see Ready and Login).
 func New(b *ahp.Backend, opts Options) (*Transport, error) {
-	scheme, _, _ := strings.Cut(b.Transport.URL, "://")
-	secure := strings.EqualFold(scheme, "https")
-	switch {
-	case b.Transport.Type != ahp.TransportHTTP || b.Transport.URL == "":
+	if b.Transport.Type != ahp.TransportHTTP || b.Transport.URL == "" {
 		return nil, fmt.Errorf("backend %s: not an http configuration with a URL", b.ID)
-	case hasUserinfo(b.Transport.URL):
-		return nil, fmt.Errorf("backend %s: the URL holds a user's name; leave it out, and name a token under authentication", b.ID)
-	case !secure && !ahp.IsLoopbackURL(b.Transport.URL):
-		return nil, fmt.Errorf("backend %s: plain http is allowed to this machine only; use https", b.ID)
 	}
-	cred, err := newCredential(b.Authentication, b.Transport.URL, opts)
+	t, err := newTransport(b.Transport.URL, b.Authentication, opts)
 	if err != nil {
 		return nil, fmt.Errorf("backend %s: %w", b.ID, err)
 	}
-	t := &Transport{url: b.Transport.URL, cred: cred}
+	return t, nil
+}
+
+// newTransport returns a transport to a URL, with a credential of its own.
+func newTransport(endpoint string, auth *ahp.Authentication, opts Options) (*Transport, error) {
+	scheme, _, _ := strings.Cut(endpoint, "://")
+	secure := strings.EqualFold(scheme, "https")
+	switch {
+	case hasUserinfo(endpoint):
+		return nil, errors.New("the URL holds a user's name; leave it out, and name a token under authentication")
+	case !secure && !ahp.IsLoopbackURL(endpoint):
+		return nil, errors.New("plain http is allowed to this machine only; use https")
+	}
+	cred, err := newCredential(auth, endpoint, opts)
+	if err != nil {
+		return nil, err
+	}
+	t := &Transport{url: endpoint, cred: cred}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	if opts.Client != nil {
 		t.client = *opts.Client
@@ -171,7 +181,7 @@ func (t *Transport) Exchange(ctx context.Context, msg []byte) ([]byte, error) {
 		if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 			return &ahp.Failure{Class: ahp.FailMalformed, Detail: fmt.Sprintf("content encoding %.40q, expected none", enc)}
 		}
-		body, err := readBody(resp.Body)
+		body, err := readBody(resp.Body, ahp.MaxMessageBytes)
 		reply = body
 		return err
 	})
@@ -262,12 +272,12 @@ func checkMediaType(headers []string) error {
 	return nil
 }
 
-func readBody(r io.Reader) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r, ahp.MaxMessageBytes+1))
+func readBody(r io.Reader, limit int64) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil {
 		return nil, connectFailure(err)
 	}
-	if len(body) > ahp.MaxMessageBytes {
+	if int64(len(body)) > limit {
 		return nil, &ahp.Failure{Class: ahp.FailMalformed, Detail: "the response is larger than the limit"}
 	}
 	return body, nil
