@@ -1,6 +1,7 @@
 package boundary
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -27,10 +28,11 @@ func (b *Boundary) ask(ctx context.Context, v *Verdict, e *ahp.Event, turn *Turn
 	turn.settle(reserved, continues)
 	v.Outcomes = append(v.Outcomes, out)
 	v.Injections = append(v.Injections, out.Injections...)
-	v.Messages = append(v.Messages, out.Messages...)
+	v.Notices = append(v.Notices, out.Messages...)
 	if continues {
 		v.Continue = true
 		v.Instructions = append(v.Instructions, out.Instructions...)
+		turn.continuedBy(e.ID)
 	}
 	if b.opts.OnMessage != nil {
 		for _, m := range out.Messages {
@@ -131,8 +133,10 @@ func (b *Boundary) prompt(ctx context.Context, v *Verdict, e *ahp.Event) (yes bo
 	if b.opts.Approve == nil {
 		return false, "policy"
 	}
+	shown, tool := *e, *e.Tool
+	shown.Tool, tool.Input = &tool, bytes.Clone(tool.Input) // what is shown can't change what runs
 	err := run.Protect(func() (err error) {
-		yes, err = b.opts.Approve(ctx, e)
+		yes, err = b.opts.Approve(ctx, &shown)
 		return err
 	})
 	if err != nil {

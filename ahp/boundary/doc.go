@@ -57,7 +57,7 @@ type Options struct {
 	// from the goroutine of the call, and should return when ctx ends.
 	Approve func(ctx context.Context, e *ahp.Event) (bool, error)
 	// OnMessage, if set, is told each message for the user as it is accepted. It may
-	// be called from several goroutines. Verdict.Messages has them as well.
+	// be called from several goroutines. Verdict.Notices has them as well.
 	OnMessage func(text string)
 	// MaxContinuations is how many times backends may ask for one more step, for a
 	// turn and all that continue it; zero means never. The manifest's limit counts

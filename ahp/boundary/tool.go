@@ -1,6 +1,7 @@
 package boundary
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -148,7 +149,7 @@ func (b *Boundary) resolve(ctx context.Context, r *ToolResult, after *ahp.Event,
 	switch r.Status {
 	case Passed:
 		bug = r.execute(ctx, func() (err error) {
-			output, err = exec(ctx, r.Input)
+			output, err = exec(ctx, bytes.Clone(r.Input)) // the event after shows what it got
 			return err
 		})
 	case Supplied:

@@ -16,6 +16,9 @@ type Turn struct {
 	id      string
 	started string // the id of its turn.start
 	steps   *allowance
+
+	mu     sync.Mutex
+	parent string // the id of the event at which it was continued last, or ""
 }
 
 // ID returns the turn's id.
@@ -27,6 +30,26 @@ func (t *Turn) Continuations() (count, left int64) {
 	t.steps.mu.Lock()
 	defer t.steps.mu.Unlock()
 	return t.steps.count, t.steps.left
+}
+
+// continuedBy notes the event at which one more step was granted.
+func (t *Turn) continuedBy(event string) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.parent = event
+}
+
+// continues returns the id of the event that led to the turn after t.
+func (t *Turn) continues() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.parent == "" {
+		return t.started
+	}
+	return t.parent
 }
 
 // allowance is shared by a turn and all that continue it.
@@ -101,7 +124,8 @@ type TurnInput struct {
 	// Continues is the turn that this one continues, whose allowance it shares; nil
 	// for none.
 	Continues *Turn
-	// Parent is the id of the event that led to the turn, or "".
+	// Parent is the id of the event that led to the turn; empty means that at which
+	// the turn in Continues was continued, if there is one.
 	Parent string
 }
 
@@ -125,7 +149,7 @@ func (b *Boundary) TurnStart(ctx context.Context, in TurnInput) (r TurnResult, e
 			in.Trigger = "continuation"
 		}
 		if in.Parent == "" {
-			in.Parent = in.Continues.started
+			in.Parent = in.Continues.continues()
 		}
 	}
 	if in.Trigger == "" {

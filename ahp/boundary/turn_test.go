@@ -151,12 +151,15 @@ func TestContinuations(t *testing.T) {
 		t.Errorf("told %v, want %v", counts, want)
 	}
 	types, events := w.observed(t)
-	ends := 0
+	ends, finished := 0, ""
 	for i, e := range events {
 		if e.Type == ahp.TurnEnd {
 			ends++
 		}
-		if e.Type == ahp.TurnStart && i > 0 && (e.Trigger != "continuation" || e.ParentEventID != events[0].ID) {
+		if e.Type == ahp.TurnFinishBefore {
+			finished = e.ID
+		}
+		if e.Type == ahp.TurnStart && i > 0 && (e.Trigger != "continuation" || e.ParentEventID != finished) {
 			t.Errorf("the next turn has trigger %q and parent %q", e.Trigger, e.ParentEventID)
 		}
 	}
@@ -239,7 +242,7 @@ func TestSession(t *testing.T) {
 	inject := &ahp.Inject{DeliverAt: ahp.DeliverNow, Messages: []ahp.Message{ahp.TextMessage("i", ahp.RoleDeveloper, "mind")}}
 	w := newWorld(t, boundary.Options{}, at(ahp.SessionStart, inject, &ahp.Notice{Text: "hi"}))
 	r, err := w.Start(t.Context(), boundary.SessionStart{Harness: ahp.HarnessInfo{Name: "h", Version: "1"}, PermissionMode: "default"})
-	if err != nil || r.Status != boundary.Passed || !slices.Equal(r.Verdict.Messages, []string{"hi"}) {
+	if err != nil || r.Status != boundary.Passed || !slices.Equal(r.Notices, []string{"hi"}) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	wantTexts(t, r.Messages, "mind")

@@ -55,8 +55,8 @@ type Verdict struct {
 	Reason string
 	// By is who denied, stopped or supplied; zero for nobody.
 	By ahp.SubscriptionID
-	// Messages are for the user, in order.
-	Messages []string
+	// Notices are messages for the user, in order.
+	Notices []string
 	// Injections are what backends want to add to the model's context, in order. They
 	// count whatever the status is.
 	Injections []*ahp.Inject
