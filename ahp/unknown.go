@@ -12,8 +12,9 @@ import (
 // refused when it is encoded.
 //
 // Members with no place in the event's type, such as an outcome in a turn.start,
-// count as unknown. What is beside params in a message belongs to the connection,
-// and is not kept.
+// count as unknown. Not kept are what is beside params in a message, which belongs
+// to the connection, and an unknown target in the modify block of capabilities,
+// which no event could use.
 type Unknown map[string]Raw
 
 // keep reads the next value, that of an unknown member, into u, or skips it where

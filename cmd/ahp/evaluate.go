@@ -50,6 +50,7 @@ the effective input fails it, nothing is executed, no result is used, and
 		},
 	}
 	c.Flags().StringVar(&schema, "tool-schema", "", "`FILE` with the JSON Schema of the tool's arguments")
+	c.Flags().Bool("json", true, "print JSON, as this command always does")
 	return c
 }
 
