@@ -42,6 +42,8 @@ type OAuthOptions struct {
 	// AuthMethod is how the client must authenticate; empty means
 	// client_secret_basic; "none" means a public client.
 	AuthMethod string
+	// AnyResource gives tokens for every resource, not for the endpoint alone.
+	AnyResource bool
 	// NoRefresh leaves refresh tokens out.
 	NoRefresh bool
 	// TLS serves both over TLS, with a certificate that RootCAs verifies.

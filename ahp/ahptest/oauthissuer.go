@@ -82,7 +82,7 @@ func (s *OAuthServer) serveAuthorize(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case q.Get("response_type") != "code", q.Get("code_challenge_method") != "S256", len(q.Get("code_challenge")) != 43, q.Get("state") == "":
 		out.Set("error", "invalid_request")
-	case q.Get("resource") != s.Endpoint:
+	case !s.serves(q.Get("resource")):
 		out.Set("error", "invalid_target")
 	default:
 		code := newSecretText()
@@ -138,7 +138,7 @@ func (s *OAuthServer) judge(r *http.Request) string {
 	if !s.knows(r) {
 		return "invalid_client"
 	}
-	if f.Get("resource") != s.Endpoint {
+	if !s.serves(f.Get("resource")) {
 		return "invalid_target"
 	}
 	for _, scope := range strings.Fields(f.Get("scope")) {
@@ -164,6 +164,11 @@ func (s *OAuthServer) judge(r *http.Request) string {
 		return s.redeem(f)
 	}
 	return "unsupported_grant_type"
+}
+
+// serves reports whether tokens are given for the resource.
+func (s *OAuthServer) serves(resource string) bool {
+	return resource == s.Endpoint || s.o.AnyResource && resource != ""
 }
 
 // redeem uses up a code. The lock is held.

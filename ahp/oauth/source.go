@@ -22,6 +22,9 @@ const (
 	firstHold  = time.Second
 	lastHold   = time.Minute
 	personHold = 5 * time.Minute
+	// closeTime is how long Close waits for a callback of the host that doesn't heed
+	// its context.
+	closeTime = 5 * time.Second
 	// metadataTime is how long the issuer's metadata is used.
 	metadataTime = time.Hour
 )
@@ -34,7 +37,6 @@ type Source struct {
 	trusted  []Client        // the local policy, without a registered client
 	ctx      context.Context // ends with Close
 	cancel   context.CancelFunc
-	running  sync.WaitGroup
 
 	mu        sync.Mutex
 	closed    bool
@@ -50,10 +52,12 @@ type Source struct {
 	failures  int
 	failed    error // of the latest acquisition, while it holds back
 	heldUntil time.Time
+	prompted  time.Time // when a person was asked last; zero: never
 }
 
 // acquisition is one that runs or has ended.
 type acquisition struct {
+	login bool // somebody asked for it who has a person at hand
 	done  chan struct{}
 	token Token // valid after done
 	err   error
@@ -121,9 +125,9 @@ func (s *Source) token(ctx context.Context, anyway bool) (Token, error) {
 	}
 	p := s.pending
 	if p == nil {
-		p = &acquisition{done: make(chan struct{})}
+		p = &acquisition{login: anyway, done: make(chan struct{})}
 		s.pending = p
-		s.running.Go(func() { s.run(p) })
+		go s.run(p) // until p.done, for which Close waits
 	}
 	s.mu.Unlock()
 	select {
@@ -148,6 +152,9 @@ func (s *Source) run(p *acquisition) {
 	defer close(p.done)
 	s.mu.Lock()
 	job := job{source: s, chosen: s.chosen, wants: s.wants, refresh: s.refresh}
+	if !p.login && !s.prompted.IsZero() {
+		job.quiet = s.prompted.Add(personHold)
+	}
 	if s.opts.Now().Before(s.metaUntil) {
 		job.meta = s.meta
 	}
@@ -161,7 +168,14 @@ func (s *Source) run(p *acquisition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pending = nil
+	if s.closed {
+		p.err = failure("the source of tokens is closed")
+		return
+	}
 	s.refresh = job.refresh
+	if job.asked {
+		s.prompted = s.opts.Now()
+	}
 	if err == nil {
 		var r *url.URL
 		r, err = parseResource(job.chosen.Resource)
@@ -179,6 +193,7 @@ func (s *Source) run(p *acquisition) {
 	if s.meta != job.meta {
 		s.meta, s.metaUntil = job.meta, s.opts.Now().Add(metadataTime)
 	}
+	s.wants = nil // it is met
 	s.chosen, s.current, s.expires, s.proven, s.failed = job.chosen, p.token, g.expires, false, nil
 	if g.refresh != "" {
 		s.refresh = g.refresh
@@ -238,19 +253,31 @@ func (s *Source) Refused(t Token, response http.Header) error {
 	return nil
 }
 
-// Close ends an acquisition that runs, waits for it and forgets all tokens. It may
+// Close ends an acquisition that runs, waits for it and forgets all tokens. It waits
+// no longer than five seconds for a callback of the host that doesn't return. It may
 // be repeated.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.closed = true
+	s.current, s.refresh = Token{}, ""
+	p := s.pending
 	s.mu.Unlock()
 	s.cancel()
-	s.running.Wait()
-	s.mu.Lock()
-	s.current, s.refresh = Token{}, ""
-	s.mu.Unlock()
-	return nil
+	if p == nil {
+		return nil
+	}
+	timer := time.NewTimer(closeTime)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return nil
+	case <-timer.C:
+		return errors.New("oauth: a callback of the host doesn't return")
+	}
 }
+
+// Format writes a placeholder for every verb, so that no token gets into a log.
+func (s *Source) Format(f fmt.State, _ rune) { fmt.Fprint(f, "[source of tokens]") }
 
 // job is the work of one acquisition. It belongs to one goroutine.
 type job struct {
@@ -259,7 +286,8 @@ type job struct {
 	wants   *wants
 	refresh string
 	meta    *issuerMetadata
-	asked   bool // a person was
+	asked   bool      // a person was
+	quiet   time.Time // no person is asked before; zero: whenever
 }
 
 func (j *job) do() (*grant, error) {
@@ -317,30 +345,38 @@ func (j *job) steps(ctx context.Context) (*grant, error) {
 		j.refresh = "" // it has expired or was revoked
 	}
 	if j.chosen.Flow == AuthorizationCode {
+		if s.opts.Now().Before(j.quiet) {
+			return nil, failure("a new authorization is needed, and a person was asked less than %v ago", personHold)
+		}
 		j.asked = true
 		return ask.authorize(ctx, j.meta, j.chosen, s.opts.Now)
 	}
 	return ask.request(ctx, j.meta, j.chosen, withScopes(url.Values{"grant_type": {"client_credentials"}}, j.chosen), s.opts.Now)
 }
 
-// agree chooses the client by the local policy where none is chosen, and else holds
-// the endpoint's own word against the choice, where a challenge points to it.
+// agree holds what the endpoint says, where a challenge points to it, against the
+// registered client; or has the local policy choose a client by it.
 func (j *job) agree(ctx context.Context, ask *session) error {
 	s := j.source
-	switch {
-	case j.chosen == nil:
-		m, err := ask.resource(ctx, s.endpoint, j.wants)
-		if err != nil {
-			return err
-		}
-		j.chosen, err = choose(m, j.wants, s.trusted)
-		return err
-	case j.wants == nil || j.wants.metadata == "":
+	if j.chosen != nil && (j.wants == nil || j.wants.metadata == "") {
 		return nil
 	}
 	m, err := ask.resource(ctx, s.endpoint, j.wants)
-	if err != nil {
+	switch {
+	case err != nil && j.chosen != nil:
 		return ctx.Err() // the choice needs no advertisement
+	case err != nil:
+		return err
+	case len(s.trusted) == 0:
+		return contradiction(m, j.chosen)
 	}
-	return contradiction(m, j.chosen)
+	c, err := choose(m, j.wants, s.trusted)
+	if err != nil {
+		return err
+	}
+	if j.chosen == nil || c.Issuer != j.chosen.Issuer || c.ClientID != j.chosen.ClientID {
+		j.meta, j.refresh = nil, "" // they are another client's
+	}
+	j.chosen = c
+	return nil
 }

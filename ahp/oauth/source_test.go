@@ -295,7 +295,8 @@ func TestMetadataOrder(t *testing.T) {
 // prints it.
 func TestTokensAreBound(t *testing.T) {
 	s := ahptest.NewOAuthServer(t, ahptest.OAuthOptions{})
-	token, err := open(t, s, oauth.ClientCredentials, s.Options()).Token(t.Context())
+	source := open(t, s, oauth.ClientCredentials, s.Options())
+	token, err := source.Token(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,6 +304,11 @@ func TestTokensAreBound(t *testing.T) {
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
 		if got := fmt.Sprintf(verb, token) + fmt.Sprintf(verb, &token); strings.Contains(got, secret) || strings.Contains(got, fmt.Sprintf("%x", secret)) {
 			t.Errorf("%s prints the token: %s", verb, got)
+		}
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		if got := fmt.Sprintf(verb, source); strings.Contains(got, secret) {
+			t.Errorf("%s prints the source's token: %s", verb, got)
 		}
 	}
 	if text, err := token.MarshalText(); err != nil || strings.Contains(string(text), secret) {

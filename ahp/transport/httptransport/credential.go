@@ -52,11 +52,11 @@ func newCredential(auth *ahp.Authentication, endpoint string, opts Options) (cre
 		if !slices.ContainsFunc(opts.Trust, func(c oauth.Client) bool { return c.Covers(endpoint) }) {
 			return anonymous{}, nil
 		}
-		source, err := oauth.NewTrusting(endpoint, opts.Trust, opts.OAuth)
-		return newTokens(source, endpoint, err)
+		return newTokens(endpoint, func() (*oauth.Source, error) { return oauth.NewTrusting(endpoint, opts.Trust, opts.OAuth) })
 	case auth.Type == "oauth":
-		source, err := oauth.New(endpoint, oauth.FromAuthentication(auth), opts.OAuth)
-		return newTokens(source, endpoint, err)
+		return newTokens(endpoint, func() (*oauth.Source, error) {
+			return oauth.New(endpoint, oauth.FromAuthentication(auth), opts.OAuth)
+		})
 	case auth.Type != "bearer":
 		return nil, fmt.Errorf("authentication %.20q isn't supported; use bearer or oauth", auth.Type)
 	case auth.TokenRef != "" && opts.ResolveRef == nil:
@@ -157,14 +157,14 @@ type tokens struct {
 	endpoint *url.URL
 }
 
-func newTokens(source *oauth.Source, endpoint string, err error) (credential, error) {
-	if err != nil {
-		return nil, err
-	}
+func newTokens(endpoint string, open func() (*oauth.Source, error)) (credential, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil {
-		source.Close()
 		return nil, errors.New("the URL can't be parsed")
+	}
+	source, err := open()
+	if err != nil {
+		return nil, err
 	}
 	return &tokens{source, u}, nil
 }

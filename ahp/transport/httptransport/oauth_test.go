@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -137,12 +138,16 @@ func TestOAuthRegistered(t *testing.T) {
 // person is asked again only where that is gone too.
 func TestOAuthReplacesARevokedTokenOnce(t *testing.T) {
 	s := ahptest.NewOAuthServer(t, ahptest.OAuthOptions{})
-	link := open(t, s.Backend(oauth.AuthorizationCode), httptransport.Options{OAuth: s.Options()})
+	opts := httptransport.Options{OAuth: s.Options()}
+	var late atomic.Int64
+	opts.OAuth.Now = func() time.Time { return time.Now().Add(time.Duration(late.Load())) }
+	link := open(t, s.Backend(oauth.AuthorizationCode), opts)
 	exchange := func() error {
 		_, err := link.Exchange(t.Context(), message(t))
 		return err
 	}
 	for i, revoke := range []func(){func() {}, func() { s.Revoke(false) }, func() { s.Revoke(true) }} {
+		late.Add(int64(6 * time.Minute)) // a person isn't asked twice within five
 		revoke()
 		if err := exchange(); err != nil {
 			t.Fatalf("%d: %v", i, err)

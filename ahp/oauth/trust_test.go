@@ -1,0 +1,118 @@
+package oauth_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/ahptest"
+	"github.com/abhed/abhed/ahp/oauth"
+)
+
+// TestPersonIsLeftInPeace holds that an endpoint which accepts each token once, and
+// an issuer without refresh tokens, don't make a browser open for each call.
+func TestPersonIsLeftInPeace(t *testing.T) {
+	var c clock
+	s := ahptest.NewOAuthServer(t, ahptest.OAuthOptions{NoRefresh: true})
+	o := s.Options()
+	o.Now = c.now
+	source := open(t, s, oauth.AuthorizationCode, o)
+	got := 0
+	for range 60 {
+		if token, err := source.Token(t.Context()); err == nil {
+			got++
+			source.Accepted(token)
+			if err := source.Refused(token, http.Header{}); err != nil {
+				t.Fatal(err)
+			}
+		} else if ahp.AsFailure(err) == nil {
+			t.Fatal(err)
+		}
+		c.advance(10 * time.Second)
+	}
+	if n := s.Count("GET /authorize"); n != 2 || got != 2 {
+		t.Errorf("a person was asked %d times in ten minutes, for %d tokens", n, got)
+	}
+	if err := source.Login(t.Context()); err != nil || s.Count("GET /authorize") != 3 {
+		t.Errorf("login: %v, %q", err, s.Requests())
+	}
+}
+
+// TestTrustFollowsTheEndpoint holds that without a registered client the choice is
+// made anew when the endpoint moves to another issuer that is trusted as well, and
+// that the old issuer's refresh token isn't shown to the new one.
+func TestTrustFollowsTheEndpoint(t *testing.T) {
+	var now atomic.Value // of the endpoint's issuer
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"resource":"http://%s/ahp","authorization_servers":[%q]}`, r.Host, now.Load())
+	}))
+	defer front.Close()
+	first := ahptest.NewOAuthServer(t, ahptest.OAuthOptions{AnyResource: true})
+	second := ahptest.NewOAuthServer(t, ahptest.OAuthOptions{AnyResource: true})
+	a, b := first.Client(oauth.AuthorizationCode), second.Client(oauth.AuthorizationCode)
+	a.Resource, b.Resource = front.URL+"/ahp", front.URL+"/ahp"
+	o := first.Options() // its person can use both
+	source, err := oauth.NewTrusting(front.URL+"/ahp", []oauth.Client{b, a}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	token, err := source.Token(t.Context())
+	if err != nil || !token.IsZero() {
+		t.Fatalf("before a challenge: %v, %v", token, err)
+	}
+	challenge := http.Header{"Www-Authenticate": {`Bearer resource_metadata="` + front.URL + `/.well-known/oauth-protected-resource/ahp"`}}
+	for _, s := range []*ahptest.OAuthServer{first, second} {
+		now.Store(s.Issuer)
+		if err := source.Refused(token, challenge); err != nil {
+			t.Fatal(err)
+		}
+		if err := source.Login(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if token, err = source.Token(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		source.Accepted(token)
+		if s.Count("GET /authorize") != 1 || s.Count("refresh_token") != 0 {
+			t.Errorf("requests %q", s.Requests())
+		}
+	}
+}
+
+// TestDeafHost holds that Close doesn't wait for ever for a host whose callback
+// ignores its context.
+func TestDeafHost(t *testing.T) {
+	t.Parallel() // it waits in earnest
+	s := ahptest.NewOAuthServer(t, ahptest.OAuthOptions{})
+	asked, release := make(chan struct{}), make(chan struct{})
+	o := s.Options()
+	o.Authorize = func(context.Context, *oauth.Authorization) (string, error) {
+		close(asked)
+		<-release
+		return "", errors.New("too late")
+	}
+	source := open(t, s, oauth.AuthorizationCode, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	if _, err := source.Token(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := source.Close(); err == nil {
+		t.Error("a callback that doesn't return goes unsaid")
+	}
+	close(release)
+	if err := source.Close(); err != nil {
+		t.Error(err)
+	}
+}
