@@ -166,7 +166,7 @@ func measured(t *testing.T, data *metricdata.ResourceMetrics) []string {
 func value(attrs []attribute.KeyValue, key string) string {
 	for _, a := range attrs {
 		if string(a.Key) == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""
