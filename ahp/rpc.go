@@ -63,9 +63,21 @@ func (q *Intercept) Encode() ([]byte, error) {
 		return nil, &Error{Kind: KindShape, Pointer: "/params/event", Offset: -1, Found: "nil", Expected: "an event"}
 	}
 	w := &writer{buf: make([]byte, 0, 1024)}
+	return q.encode(w, func() { w.event(q.Event) })
+}
+
+// EncodeText is Encode with a text in place of the event's own encoding. The text
+// must be what Event.Encode returned for q.Event as it is now: it isn't looked at,
+// so that an event which was validated needn't be encoded once for every receiver.
+func (q *Intercept) EncodeText(event Raw) ([]byte, error) {
+	w := &writer{buf: make([]byte, 0, len(event)+1024)}
+	return q.encode(w, func() { w.buf = append(w.buf, event...) })
+}
+
+func (q *Intercept) encode(w *writer, event func()) ([]byte, error) {
 	w.start(StringID(q.Event.ID), MethodIntercept)
 	w.lit(`,"event":`)
-	w.event(q.Event)
+	event()
 	w.lit(`,"capabilities":`)
 	w.any(&q.Capabilities)
 	if q.State != nil {

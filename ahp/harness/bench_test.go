@@ -2,11 +2,17 @@ package harness_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -110,4 +116,192 @@ func BenchmarkPipeEcho(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// maxInterception is the most that an interception over memory may cost, in
+// decodings of its request and its response. The backend has to decode the request
+// and the harness the response: that alone is one.
+const maxInterception = 3.0
+
+// judge decodes a request and answers that it has no objection.
+func judge(_ context.Context, msg []byte) ([]byte, error) {
+	q, err := ahp.DecodeRequest(msg)
+	if err != nil {
+		return nil, err
+	}
+	return ahp.EncodeEffects(ahp.StringID(q.(*ahp.Intercept).Event.ID), nil)
+}
+
+// benchMemory returns a harness with n backends inside the program, and what one of
+// them is sent.
+func benchMemory(b testing.TB, n int) (h *harness.Harness, e *ahp.Event, request []byte) {
+	var parties []party
+	for range n {
+		parties = append(parties, intercepts(transport.InProcess(judge), ahp.FailClosed))
+	}
+	e = benchEvent()
+	request, err := (&ahp.Intercept{Event: e, Capabilities: *noAllow()}).Encode()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return newHarness(b, harness.Options{}, parties...), e, request
+}
+
+// undisturbed returns the time that one in ten needs no more than: what a busy
+// machine, on which goroutines wait for a processor, disturbs least.
+func undisturbed(all []time.Duration) float64 {
+	slices.Sort(all)
+	return float64(all[len(all)/10])
+}
+
+// BenchmarkInterception measures an interception over memory and the decoding of
+// its request and response in the same run, one after the other.
+func BenchmarkInterception(b *testing.B) {
+	h, e, request := benchMemory(b, 1)
+	reply, err := judge(b.Context(), request)
+	if err != nil {
+		b.Fatal(err)
+	}
+	caps := noAllow()
+	var whole, decoding []time.Duration
+	b.ReportAllocs()
+	for b.Loop() {
+		began := time.Now()
+		out, err := h.Dispatch(b.Context(), e, caps, nil, harness.DispatchOptions{})
+		if err != nil || !out.MayExecute() {
+			b.Fatal(err, out)
+		}
+		middle := time.Now()
+		if _, err := ahp.DecodeRequest(request); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := ahp.DecodeEffectsReply(reply, ahp.StringID(e.ID)); err != nil {
+			b.Fatal(err)
+		}
+		whole, decoding = append(whole, middle.Sub(began)), append(decoding, time.Since(middle))
+	}
+	ratio := undisturbed(whole) / undisturbed(decoding)
+	b.ReportMetric(ratio, "decodings")
+	if ratio > maxInterception && b.N > 1000 {
+		b.Errorf("an interception costs %.2f decodings of its messages, the limit is %v", ratio, maxInterception)
+	}
+}
+
+// maxLinear is how much more than ten times one backend ten may cost.
+const maxLinear = 1.1
+
+// BenchmarkTenBackends measures one backend and ten in the same run.
+func BenchmarkTenBackends(b *testing.B) {
+	one, e, _ := benchMemory(b, 1)
+	ten, _, _ := benchMemory(b, 10)
+	caps := noAllow()
+	var first, all []time.Duration
+	for b.Loop() {
+		for h, took := range map[*harness.Harness]*[]time.Duration{one: &first, ten: &all} {
+			began := time.Now()
+			out, err := h.Dispatch(b.Context(), e, caps, nil, harness.DispatchOptions{})
+			if err != nil || !out.MayExecute() {
+				b.Fatal(err, out)
+			}
+			*took = append(*took, time.Since(began))
+		}
+	}
+	ratio := undisturbed(all) / undisturbed(first) / 10
+	b.ReportMetric(ratio, "x")
+	if ratio > maxLinear && b.N > 1000 {
+		b.Errorf("ten backends cost %.2f times ten of one, the limit is %v", ratio, maxLinear)
+	}
+}
+
+// maxIdle is the most memory that an idle session may hold, in bytes.
+const maxIdle = 16 << 10
+
+// idleSessions starts n chains on h that wait for somebody: half of them for their
+// host to ask the next, half with a staged reply.
+func idleSessions(t testing.TB, h *harness.Harness, n int) []*harness.Chain {
+	var all []*harness.Chain
+	for i := range n {
+		e := benchEvent()
+		e.ID = "e" + time.Duration(i).String()
+		c, err := h.Begin(context.Background(), e, noAllow(), nil, harness.DispatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+		if i%2 == 0 {
+			continue
+		}
+		x := c.Next()
+		reply, err := x.Send()
+		if err == nil {
+			err = x.Stage(reply)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// BenchmarkIdleSessions measures what 1,000 idle sessions hold of one harness.
+func BenchmarkIdleSessions(b *testing.B) {
+	h, _, _ := benchMemory(b, 1)
+	const n = 1000
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc + m.StackInuse
+	}
+	idleSessions(b, h, n) // what is made once is there by now
+	for b.Loop() {
+		before := heap()
+		all := idleSessions(b, h, n)
+		each := float64(int64(heap())-int64(before)) / n
+		b.ReportMetric(each, "B/session")
+		if each > maxIdle {
+			b.Errorf("an idle session holds %.0f bytes, the limit is %d", each, maxIdle)
+		}
+		runtime.KeepAlive(all)
+	}
+}
+
+// TestThousandSessions holds that sessions on one harness are independent and cost
+// no goroutine while nothing of them is on its way.
+func TestThousandSessions(t *testing.T) {
+	const n = 1000
+	h, _, _ := benchMemory(t, 2)
+	before := runtime.NumGoroutine()
+	all := idleSessions(t, h, n)
+	settled := func(what string) {
+		t.Helper()
+		end := time.Now().Add(20 * time.Second)
+		for runtime.NumGoroutine() > before {
+			if time.Now().After(end) {
+				t.Fatalf("%s: %d goroutines, %d before", what, runtime.NumGoroutine(), before)
+			}
+			time.Sleep(time.Millisecond) // they are about to end
+		}
+	}
+	settled("1,000 idle sessions")
+	var wg sync.WaitGroup
+	errs := make([]error, n)
+	for i := range n {
+		wg.Go(func() {
+			e := benchEvent()
+			e.ID = "d" + time.Duration(i).String()
+			out, err := h.Dispatch(t.Context(), e, noAllow(), nil, harness.DispatchOptions{})
+			if err == nil && (len(out.Trace) != 2 || out.Event.ID != e.ID || !out.MayExecute()) {
+				err = fmt.Errorf("%+v", out.Outcome)
+			}
+			errs[i] = err
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Error(err)
+	}
+	settled("after 1,000 dispatches")
+	runtime.KeepAlive(all)
 }

@@ -54,7 +54,8 @@ type Chain struct {
 // Begin starts a chain. Arguments and errors are those of Dispatch. ctx is the
 // whole call's: its end interrupts the chain wherever it is.
 func (h *Harness) Begin(ctx context.Context, e *ahp.Event, caps *ahp.Capabilities, st *ahp.State, opts DispatchOptions) (*Chain, error) {
-	if err := h.checkDispatch(e, caps, st); err != nil {
+	text, err := h.checkDispatch(e, caps, st)
+	if err != nil {
 		return nil, err
 	}
 	for _, id := range opts.Only {
@@ -66,6 +67,7 @@ func (h *Harness) Begin(ctx context.Context, e *ahp.Event, caps *ahp.Capabilitie
 	if err != nil {
 		return nil, err
 	}
+	start.text = text
 	if h.ctx.Err() != nil {
 		return nil, ErrClosed
 	}

@@ -92,10 +92,16 @@ func (x *Exchange) run() {
 	}
 }
 
-func (h *Harness) checkDispatch(e *ahp.Event, caps *ahp.Capabilities, st *ahp.State) error {
-	if err := e.Validate(); err != nil {
-		return fmt.Errorf("harness: invalid event: %w", err)
+// checkDispatch checks the arguments of Dispatch, and returns the event's text.
+func (h *Harness) checkDispatch(e *ahp.Event, caps *ahp.Capabilities, st *ahp.State) (ahp.Raw, error) {
+	text, err := e.Encode()
+	if err != nil {
+		return nil, fmt.Errorf("harness: invalid event: %w", err)
 	}
+	return text, h.checkAdvertised(e, caps, st)
+}
+
+func (h *Harness) checkAdvertised(e *ahp.Event, caps *ahp.Capabilities, st *ahp.State) error {
 	row := h.opts.Manifest.Advertises(e.Type, ahp.ModeIntercept)
 	switch {
 	case row == nil:

@@ -82,10 +82,17 @@ func (x *Exchange) encode() error {
 		return fmt.Errorf("harness: %w", err)
 	}
 	q := &ahp.Intercept{Event: seen, Capabilities: *x.caps, State: state}
-	plain := seen.Extensions
-	h.extend(x.ctx, seen)
-	if x.msg, err = q.Encode(); err != nil {
-		seen.Extensions = plain // what telemetry adds makes no message too large
+	if seen, more := h.extend(x.ctx, seen); more {
+		with := *q
+		with.Event = seen
+		if x.msg, err = with.Encode(); err == nil {
+			return nil
+		}
+		// What telemetry adds makes no message too large.
+	}
+	if seen == x.base.Event && x.base.text != nil {
+		x.msg, err = q.EncodeText(x.base.text)
+	} else {
 		x.msg, err = q.Encode()
 	}
 	if err != nil {
@@ -256,6 +263,9 @@ func (x *Exchange) Stage(reply []byte) error {
 		}
 		return nil
 	})
+	if bug == nil {
+		x.sub.backend.judged(refused)
+	}
 	x.mu.Lock()
 	defer x.unlock()
 	switch {

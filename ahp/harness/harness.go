@@ -95,6 +95,22 @@ type backend struct {
 	mail mailbox
 }
 
+// judged tells the link whether the last reply was a valid message, if it wants to
+// know: a process that writes no others is to be ended (§16). An error reply is
+// valid, and so is an effect that may not be returned.
+func (b *backend) judged(refused error) {
+	link, ok := b.link.(interface{ Judged(valid bool) })
+	if !ok {
+		return
+	}
+	valid := true
+	if refused != nil {
+		class := ahp.ReplyFailure(refused).Class
+		valid = class != ahp.FailMalformed && class != ahp.FailIDMismatch
+	}
+	link.Judged(valid)
+}
+
 type subscription struct {
 	id      ahp.SubscriptionID
 	cfg     *ahp.Subscription

@@ -15,7 +15,13 @@ import (
 	"github.com/abhed/abhed/ahp/transport"
 )
 
+// announcement is what a child that was asked to says on its standard error.
+const announcement = "a backend was started"
+
 func TestMain(m *testing.M) {
+	if os.Getenv("AHP_ANNOUNCE") != "" {
+		fmt.Fprintln(os.Stderr, announcement)
+	}
 	ahptest.RunIfChild()
 	if len(os.Args) == 2 && os.Args[1] == pipeEchoArgument {
 		pipeEcho(os.Stdin, os.Stdout)

@@ -112,11 +112,9 @@ func (h *Harness) send(ctx context.Context, e *ahp.Event, to []*subscription, un
 	}
 	for _, s := range to {
 		seen, _ := view(e, s.cfg)
-		plain := seen.Extensions
-		h.extend(ctx, seen)
-		msg, err := (&ahp.Observe{Event: seen}).Encode()
-		if err != nil {
-			seen.Extensions = plain
+		with, more := h.extend(ctx, seen)
+		msg, err := (&ahp.Observe{Event: with}).Encode()
+		if err != nil && more {
 			msg, err = (&ahp.Observe{Event: seen}).Encode()
 		}
 		l := letter{ctx: ctx, msg: msg, queued: now, until: until, report: Delivery{By: s.id, EventID: e.ID, Type: e.Type}, group: d}

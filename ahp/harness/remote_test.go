@@ -3,6 +3,7 @@ package harness_test
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -243,5 +244,43 @@ func TestOneOutstanding(t *testing.T) {
 	defer p.mu.Unlock()
 	if p.came["b"] != 0 {
 		t.Error("two requests were outstanding")
+	}
+}
+
+// TestMalformedProcessIsEnded holds that a process whose replies are no valid
+// messages, again and again, is ended and started anew (§16), while one that is
+// merely refused goes on.
+func TestMalformedProcessIsEnded(t *testing.T) {
+	for _, tt := range []struct {
+		fault string
+		ends  bool
+	}{
+		{"no_effects", true}, {"duplicate_keys", true}, {"wrong_id", true}, {"garbage", true},
+		{"unadvertised_effect", false}, {"rpc_error", false}, {"none", false},
+	} {
+		f, ok := ahptest.FindFault(tt.fault)
+		if !ok {
+			t.Fatal(tt.fault)
+		}
+		starts := 0
+		link, err := transport.Stdio(ahptest.StdioConfig(t, f.Name, ahp.LifecyclePersistent), transport.StdioOptions{
+			Grace: 50 * time.Millisecond, Backoff: time.Millisecond, Env: append(ahptest.ChildEnv(), "AHP_ANNOUNCE=1"),
+			OnStderr: func(line string) {
+				if line == announcement {
+					starts++
+				}
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := newHarness(t, harnessOptions(), intercepts(transport.Record(link, func(transport.Traffic) {}), ahp.FailOpen))
+		for i := range 20 {
+			dispatch(t, h, fmt.Sprintf("e%d", i))
+		}
+		h.Close() // the reader of its standard error is done
+		if (starts > 1) != tt.ends || starts == 0 || starts > 4 {
+			t.Errorf("%s: started %d times in 20 requests", tt.fault, starts)
+		}
 	}
 }

@@ -14,6 +14,8 @@ type settled struct {
 	ahp.Outcome
 	// given is set once a candidate or permission came with the dispatch.
 	initial bool
+	// text is the encoding of Event, nil if it isn't known.
+	text ahp.Raw
 	// asked is the request of an elicitation, or what is known of it.
 	asked *elicitation.Request
 }
@@ -81,6 +83,7 @@ func (s *settled) stage(by ahp.SubscriptionID, effects []ahp.Effect, caps *ahp.C
 		return nil, false, err
 	}
 	if changed {
+		next.text = nil
 		next.Changed, next.ChangedBy = true, by
 		// Both were about another input (§11, 5).
 		next.Candidate, next.CandidateBy = nil, ahp.SubscriptionID{}

@@ -79,23 +79,25 @@ func (h *Harness) tellAsk(ctx context.Context, e *ahp.Event, by ahp.Subscription
 	}
 }
 
-// extend adds what the telemetry wants to seen, the copy of an event that is about
-// to be sent.
-func (h *Harness) extend(ctx context.Context, seen *ahp.Event) {
+// extend returns seen, an event that is about to be sent, with what the telemetry
+// wants to add to it, if there is anything. seen isn't changed.
+func (h *Harness) extend(ctx context.Context, seen *ahp.Event) (_ *ahp.Event, more bool) {
 	t := h.opts.Telemetry
 	if t == nil {
-		return
+		return seen, false
 	}
-	var more ahp.Extensions
-	contained(func() { more = maps.Clone(t.Extensions(ctx)) })
-	if len(more) == 0 {
-		return
+	var add ahp.Extensions
+	contained(func() { add = maps.Clone(t.Extensions(ctx)) })
+	if len(add) == 0 {
+		return seen, false
 	}
 	// An effect has extensions by the same rules, so encoding one checks them.
-	b, err := ahp.EncodeEffect(&ahp.Deny{Reason: "-", Extensions: more})
+	b, err := ahp.EncodeEffect(&ahp.Deny{Reason: "-", Extensions: add})
 	if err != nil || len(b) > maxTelemetryBytes {
-		return
+		return seen, false
 	}
-	maps.Copy(more, seen.Extensions)
-	seen.Extensions = more
+	maps.Copy(add, seen.Extensions)
+	out := *seen
+	out.Extensions = add
+	return &out, true
 }

@@ -9,8 +9,13 @@ import (
 
 // view returns e as subscription s may see it (§7): content by its selection, and
 // native data only where it is asked for. e isn't changed; what is the same is
-// shared. hidden tells that some content was left out.
+// shared, and out is e where all of it is. hidden tells that some content was left
+// out.
 func view(e *ahp.Event, s *ahp.Subscription) (out *ahp.Event, hidden bool) {
+	native := e.Native != nil || e.Error != nil && e.Error.Native != nil
+	if !hasParts(e) && (s.IncludeNative || !native) {
+		return e, false
+	}
 	v := viewer{content: s.Content}
 	c := *e
 	if !s.IncludeNative {
@@ -52,12 +57,22 @@ func view(e *ahp.Event, s *ahp.Subscription) (out *ahp.Event, hidden bool) {
 	if v.hidden {
 		c.Unknown = nil // who knows what content it repeats
 	}
+	if !v.changed && (s.IncludeNative || !native) {
+		return e, v.hidden
+	}
 	return &c, v.hidden
+}
+
+// hasParts reports whether e may hold content that is selected part by part.
+func hasParts(e *ahp.Event) bool {
+	return e.Items.Messages != nil || e.Items.Parts != nil || e.Instructions != nil || e.Summary != nil || e.Delta != nil || e.PartialOutput != nil ||
+		e.Message != nil || e.Attention != nil || e.Elicitation != nil || e.FileChanges != nil || e.Changes != nil
 }
 
 type viewer struct {
 	content map[string]ahp.Selection
 	hidden  bool
+	changed bool // something was left out, and not only marked as hidden before
 }
 
 func (v *viewer) messages(list []ahp.Message) []ahp.Message {
@@ -103,17 +118,17 @@ func (v *viewer) part(p *ahp.Part) *ahp.Part {
 	c := *p
 	switch sel := v.selection(p); {
 	case sel == ahp.SelectOmit || p.Selection == ahp.SelectOmit:
-		v.hidden = true
+		v.hidden, v.changed = true, true
 		return nil
 	case sel == ahp.SelectMetadata && p.Selection == ahp.SelectBody:
-		v.hidden = true
+		v.hidden, v.changed = true, true
 		c.Selection, c.Text, c.Body, c.Gap = ahp.SelectMetadata, nil, nil, nil
 	case p.Selection != ahp.SelectBody || p.Gap != nil:
 		v.hidden = true
 	case p.Body != nil:
 		// A reference belongs to the receiver that it was uploaded to, and nothing
 		// was uploaded to this one (§19).
-		v.hidden = true
+		v.hidden, v.changed = true, true
 		c.Body, c.Gap = nil, &ahp.PartGap{Reason: "the content was not uploaded"}
 	}
 	return &c

@@ -29,6 +29,7 @@ type conn struct {
 	settled [maxSettled]ahp.ID
 	at      int
 	strays  int
+	invalid int // replies in a row that whoever asked found to be no valid messages
 	// ignored counts the lines that went to nobody; it outlives the conn.
 	ignored *atomic.Int64
 	failure error // why the conn ended, once it has
@@ -135,7 +136,7 @@ func (c *conn) deliver(line []byte) {
 	}
 	c.pending = nil
 	// What follows in the chunk is no business of the reply's owner.
-	p.done <- answer{reply: line[:len(line):len(line)]}
+	p.done <- answer{reply: line[:len(line):len(line)], own: mine}
 }
 
 // owe notes that the reply to p is to be dropped; the caller holds c.mu.
@@ -205,6 +206,20 @@ func (c *conn) abandon(p *pending) {
 	c.mu.Unlock()
 	if hung {
 		c.end(&ahp.Failure{Class: ahp.FailDeadline, Detail: "the backend was ended: it left too many requests unanswered"})
+	}
+}
+
+// judged takes note of whether a reply was a valid message.
+func (c *conn) judged(valid bool) {
+	c.mu.Lock()
+	c.invalid++
+	if valid {
+		c.invalid = 0
+	}
+	broken := c.invalid >= maxInvalid
+	c.mu.Unlock()
+	if broken {
+		c.end(&ahp.Failure{Class: ahp.FailMalformed, Detail: "the backend was ended: too many replies in a row were no valid messages"})
 	}
 }
 

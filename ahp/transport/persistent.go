@@ -20,6 +20,9 @@ const (
 	// maxStrays is how many unusable lines a process may write between two good
 	// replies before it is ended (§16).
 	maxStrays = 16
+	// maxInvalid is how many replies in a row may be no valid messages, by Judged,
+	// before the process is ended (§16).
+	maxInvalid = 8
 	// maxSettled is how many ids of replies are remembered, so that the same reply
 	// once more is told from one that nobody asked for.
 	maxSettled = 64
@@ -88,7 +91,7 @@ func (t *persistent) attempt(ctx context.Context, id ahp.ID, msg []byte) ([]byte
 	}
 	select {
 	case a := <-p.done:
-		if a.err == nil {
+		if a.err == nil && a.own {
 			t.mu.Lock()
 			t.deaths, t.notBefore = 0, time.Time{}
 			t.mu.Unlock()
@@ -185,6 +188,18 @@ func (t *persistent) start() (*conn, error) {
 // Ignored returns how many lines of output went to nobody: replies that came late
 // or twice, and what came while nothing was asked.
 func (t *persistent) Ignored() int { return int(t.ignored.Load()) }
+
+// Judged is told by whoever asked whether the last reply was a valid message. A
+// process that gives eight in a row that aren't is ended; the next request starts
+// another.
+func (t *persistent) Judged(valid bool) {
+	t.mu.Lock()
+	c := t.conn
+	t.mu.Unlock()
+	if c != nil {
+		c.judged(valid)
+	}
+}
 
 // Close closes the input of the process, waits for it for the grace, and kills it.
 func (t *persistent) Close() error {

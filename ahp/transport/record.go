@@ -52,4 +52,19 @@ func (r *recorder) Notify(ctx context.Context, msg []byte) error {
 	return err
 }
 
+// Ready asks the transport below whether its credential is there, if it can tell.
+func (r *recorder) Ready(ctx context.Context) error {
+	if next, ok := r.next.(interface{ Ready(context.Context) error }); ok {
+		return next.Ready(ctx)
+	}
+	return nil
+}
+
+// Judged passes on whether the last reply was a valid message.
+func (r *recorder) Judged(valid bool) {
+	if next, ok := r.next.(interface{ Judged(bool) }); ok {
+		next.Judged(valid)
+	}
+}
+
 func (r *recorder) Close() error { return r.next.Close() }

@@ -33,8 +33,10 @@ type StdioOptions struct {
 // Stdio returns a transport to the command of a registration: to a process that
 // stays, or to one per message, as its lifecycle says (§16). Nothing is started
 // before the first message. It refuses a configuration of another type. A transport
-// to a process that stays has a method Ignored() int: how many of its lines answered
-// nothing that was still waited for.
+// to a process that stays has two methods more: Ignored() int, how many of its lines
+// answered nothing that was still waited for, and Judged(valid bool), by which
+// whoever decodes a reply tells whether it was a valid message, so that a process
+// which writes no others is ended (§16).
 func Stdio(cfg ahp.TransportConfig, opts StdioOptions) (Transport, error) {
 	if cfg.Type != ahp.TransportStdio || cfg.Command == "" {
 		return nil, errors.New("transport: not a stdio configuration with a command")

@@ -175,6 +175,10 @@ func bounds(data []byte, o Options) error {
 // TooDeep returns the offset at which data, which need not be valid JSON, opens
 // more than limit levels of arrays and objects, or -1.
 func TooDeep(data []byte, limit int) int {
+	// Counting is many times faster than looking, and enough for almost any input.
+	if bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("[")) <= limit {
+		return -1
+	}
 	depth, inString := 0, false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
