@@ -11,21 +11,15 @@ import (
 // checkRegistration holds what a registration must satisfy beyond its own shape
 // (§15): everything that it asks for is advertised.
 func checkRegistration(reg *ahp.Registration, m *ahp.Manifest) error {
-	for i := range reg.Hooks {
-		b := &reg.Hooks[i]
-		if !slices.Contains(m.Transports, b.Transport.Type) {
-			return fmt.Errorf("harness: backend %s: transport %q isn't one of %s", b.ID, b.Transport.Type, strings.Join(m.Transports, ", "))
-		}
-		if a := b.Authentication; a != nil && !slices.Contains(m.Authentication, a.Type) {
-			return fmt.Errorf("harness: backend %s: authentication %q isn't one of %q", b.ID, a.Type, m.Authentication)
-		}
-		for j := range b.Subscriptions {
-			if why := checkSubscription(&b.Subscriptions[j], m); why != "" {
-				return fmt.Errorf("harness: backend %s, subscription %d: %s", b.ID, j, why)
-			}
-		}
+	list := Misfits(reg, m)
+	if len(list) == 0 {
+		return nil
 	}
-	return nil
+	x := &list[0]
+	if x.Subscription < 0 {
+		return fmt.Errorf("harness: backend %s: %s", x.Backend, x.Why)
+	}
+	return fmt.Errorf("harness: backend %s, subscription %d: %s", x.Backend, x.Subscription, x.Why)
 }
 
 func checkSubscription(s *ahp.Subscription, m *ahp.Manifest) string {

@@ -10,7 +10,11 @@ import (
 
 // Misfit is one thing that a registration asks for and a manifest doesn't offer.
 type Misfit struct {
-	// Pointer is the JSON pointer of the backend's part or the subscription.
+	// Backend is the backend's id, and Subscription the subscription's place within
+	// it, from 0; -1 is the backend itself.
+	Backend      string
+	Subscription int
+	// Pointer is the JSON pointer of what asks, in the registration.
 	Pointer string
 	// Why says what is asked for and what is offered.
 	Why string
@@ -21,20 +25,17 @@ type Misfit struct {
 // kept.
 func Misfits(reg *ahp.Registration, m *ahp.Manifest) []Misfit {
 	var out []Misfit
-	add := func(pointer, format string, args ...any) {
-		out = append(out, Misfit{pointer, fmt.Sprintf(format, args...)})
-	}
 	for i := range reg.Hooks {
 		b, at := &reg.Hooks[i], fmt.Sprintf("/hooks/%d", i)
 		if !slices.Contains(m.Transports, b.Transport.Type) {
-			add(at+"/transport/type", "transport %q isn't one of %s", b.Transport.Type, strings.Join(m.Transports, ", "))
+			out = append(out, Misfit{b.ID, -1, at + "/transport/type", fmt.Sprintf("transport %q isn't one of %s", b.Transport.Type, strings.Join(m.Transports, ", "))})
 		}
 		if a := b.Authentication; a != nil && !slices.Contains(m.Authentication, a.Type) {
-			add(at+"/authentication/type", "authentication %q isn't one of %q", a.Type, m.Authentication)
+			out = append(out, Misfit{b.ID, -1, at + "/authentication/type", fmt.Sprintf("authentication %q isn't one of %q", a.Type, m.Authentication)})
 		}
 		for j := range b.Subscriptions {
 			if why := checkSubscription(&b.Subscriptions[j], m); why != "" {
-				add(fmt.Sprintf("%s/subscriptions/%d", at, j), "%s", why)
+				out = append(out, Misfit{b.ID, j, fmt.Sprintf("%s/subscriptions/%d", at, j), why})
 			}
 		}
 	}
