@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,10 +67,16 @@ func (e *engine) registrations() []string {
 	return files
 }
 
-// startBackends reads the registrations and opens their backends.
-func (e *engine) startBackends(context.Context) error {
-	all := &ahp.Registration{ProtocolVersion: ahp.Version}
-	dirs := map[string]string{} // of the file that registers a backend
+// registered is what all registrations together name.
+type registered struct {
+	all ahp.Registration
+	// files holds the file that registers a backend, by the backend's id.
+	files map[string]string
+}
+
+// readRegistrations reads every registration; one at fault refuses everything.
+func (e *engine) readRegistrations(context.Context) error {
+	r := &registered{all: ahp.Registration{ProtocolVersion: ahp.Version}, files: map[string]string{}}
 	seen := map[string]bool{}
 	for _, s := range e.registrationSources() {
 		if seen[filepath.Clean(s.file)] {
@@ -88,28 +95,29 @@ func (e *engine) startBackends(context.Context) error {
 			return fmt.Errorf("%s: %w", place(s.file, data, err), err)
 		}
 		for _, b := range reg.Hooks {
-			if other, dup := dirs[b.ID]; dup {
+			if other, dup := r.files[b.ID]; dup {
 				return fmt.Errorf("%s: backend %q is registered in %s already", s.file, b.ID, other)
 			}
-			dirs[b.ID] = s.file
+			r.files[b.ID] = s.file
 		}
-		all.Hooks = append(all.Hooks, reg.Hooks...)
+		r.all.Hooks = append(r.all.Hooks, reg.Hooks...)
 	}
-	if len(all.Hooks) == 0 {
+	e.registered = r
+	return nil
+}
+
+// startBackends opens the backends.
+func (e *engine) startBackends(context.Context) error {
+	r := e.registered
+	if len(r.all.Hooks) == 0 {
 		return nil
 	}
-	var read []string
-	for _, file := range dirs {
-		if !slices.Contains(read, file) {
-			read = append(read, file)
-		}
-	}
-	slices.Sort(read)
-	h, err := harness.New(all, harness.Options{
+	h, err := harness.New(&r.all, harness.Options{
 		Manifest: gate.Manifest(), OnDelivery: e.delivered,
-		Open: func(b *ahp.Backend) (transport.Transport, error) { return e.open(b, filepath.Dir(dirs[b.ID])) },
+		Open: func(b *ahp.Backend) (transport.Transport, error) { return e.open(b, filepath.Dir(r.files[b.ID])) },
 	})
 	if err != nil {
+		read := slices.Compact(slices.Sorted(maps.Values(r.files)))
 		return fmt.Errorf("%s: %w", strings.Join(read, ", "), err)
 	}
 	e.onClose(h.Close)
@@ -146,7 +154,10 @@ func place(file string, data []byte, err error) string {
 // of the registration.
 func (e *engine) open(b *ahp.Backend, dir string) (transport.Transport, error) {
 	if b.Transport.Type == "http" {
-		return httptransport.New(b, httptransport.Options{LookupEnv: func(name string) (string, bool) {
+		if err := e.checkReferences(b.Authentication, dir); err != nil {
+			return nil, err
+		}
+		return httptransport.New(b, httptransport.Options{ResolveRef: e.reference(dir), LookupEnv: func(name string) (string, bool) {
 			v := e.sys.Getenv(name)
 			return v, v != ""
 		}})

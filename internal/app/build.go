@@ -48,26 +48,28 @@ type engine struct {
 	resumed  *session.ResumeInfo
 	ext      *extension.Host
 	backends *gate.Backends
-	gate     *gate.Gate
-	tools    *tool.Registry
-	rules    *gate.Rules
-	ruleset  *policy.Ruleset
-	matchers []*matcher
-	denied   func(path string) bool // what searches leave out, nil if nothing
-	holding  *holding               // what commands may not make or change
-	absent   []string               // watched files that weren't there before the command
-	abort    func(cause error)      // ends the run
-	loop     *agent.Loop
-	system   string
-	key      *chain.Key     // of the installation
-	closers  []func() error // in the order of opening
+
+	registered *registered
+	gate       *gate.Gate
+	tools      *tool.Registry
+	rules      *gate.Rules
+	ruleset    *policy.Ruleset
+	matchers   []*matcher
+	denied     func(path string) bool // what searches leave out, nil if nothing
+	holding    *holding               // what commands may not make or change
+	absent     []string               // watched files that weren't there before the command
+	abort      func(cause error)      // ends the run
+	loop       *agent.Loop
+	system     string
+	key        *chain.Key     // of the installation
+	closers    []func() error // in the order of opening
 }
 
 // build puts an engine together. What was opened before an error is closed again.
 func build(ctx context.Context, o buildOptions, sys System) (*engine, error) {
 	e := &engine{o: o, sys: sys}
 	for _, step := range []func(context.Context) error{
-		e.openSandbox, e.openRecord, e.startExtensions, e.makeTools, e.makeRules, e.startBackends, e.begin,
+		e.openSandbox, e.openRecord, e.readRegistrations, e.startExtensions, e.makeTools, e.makeRules, e.startBackends, e.begin,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, e.close())

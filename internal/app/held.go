@@ -114,7 +114,7 @@ func (h *holding) clear() error {
 func (e *engine) beforeCommand() (hidden, held []string, err error) {
 	l := e.o.loaded
 	e.absent = e.holding.missing()
-	guarded := protected(l, e.registrations(), e.sys)
+	guarded := e.protected()
 	held = e.holding.held()
 	for _, path := range guarded.Write {
 		if inRoots(path, l.roots) && exists(path) && filepath.Base(path) != ".git" {

@@ -7,6 +7,14 @@ import (
 	"github.com/abhed/abhed/internal/policy"
 )
 
+// protected lists what no tool of this session may touch.
+func (e *engine) protected() policy.Protected {
+	p := protected(e.o.loaded, e.registrations(), e.sys)
+	programs, credentials := e.backendFiles()
+	p.Write, p.Read = append(p.Write, programs...), append(p.Read, credentials...)
+	return p
+}
+
 // protected lists what no tool may touch (gate.md §3 "Protected"): what decides
 // about the agent must not be the agent's to change.
 func protected(l *loaded, registrations []string, sys System) policy.Protected {

@@ -54,7 +54,7 @@ func (e *engine) env() (policy.Env, error) {
 		Mode: mode, MaxMode: most, Home: e.sys.home(),
 		TierProcess: e.plan.Tier() >= sandbox.TierProcess, NetworkOff: !e.network(),
 		Writable:    e.writable(),
-		Protected:   protected(l, e.registrations(), e.sys),
+		Protected:   e.protected(),
 		EnvHarmless: l.Permissions.EnvHarmless, Runners: l.Permissions.Runners,
 	}, nil
 }
@@ -82,7 +82,7 @@ func knownTools(r *tool.Registry) policy.Known {
 // explainable is an engine without session: enough to judge, nothing runs.
 func explainable(ctx context.Context, l *loaded, sys System) (*engine, error) {
 	e := &engine{o: buildOptions{loaded: l}, sys: sys}
-	for _, step := range []func(context.Context) error{e.openSandbox, e.makeTools, e.makeRules} {
+	for _, step := range []func(context.Context) error{e.openSandbox, e.readRegistrations, e.makeTools, e.makeRules} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, e.close())
 		}

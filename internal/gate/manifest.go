@@ -89,7 +89,7 @@ func againCapabilities() *ahp.Capabilities {
 func Manifest() *ahp.Manifest {
 	most := int64(agent.MaxContinuations)
 	m := &ahp.Manifest{
-		Gaps: gaps(), Transports: []string{"stdio", "http"}, Authentication: []string{"bearer"}, ToolPaths: []string{toolPath},
+		Gaps: gaps(), Transports: []string{"stdio", "http"}, Authentication: []string{"bearer", "oauth"}, ToolPaths: []string{toolPath},
 		ContentCategories:         []string{"text", "reasoning", categoryCall},
 		Limits:                    ahp.Limits{MaxContinuations: &most},
 		ManagedPolicy:             ahp.ManagedPolicy{Scopes: []string{"managed", "user", "project"}},
@@ -131,6 +131,7 @@ func gaps() []ahp.Gap {
 		{Path: "limits.maxUploadBytes", Reason: "content is sent inline; nothing is uploaded"},
 		{Path: "limits.minTimeoutMs", Reason: "no bound is set"},
 		{Path: "limits.maxTimeoutMs", Reason: "no bound is set"},
+		{Path: "authentication", Reason: "oauth by client credentials; nobody can be asked to log in"},
 		{Path: "usage", Reason: "tokens as the provider reports them; without a report there is no usage, and never a cost"},
 	}
 }
