@@ -19,17 +19,14 @@ package httptransport
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/oauth"
@@ -67,7 +64,7 @@ type Transport struct {
 	url    string
 	cred   credential
 	client http.Client
-	own    *http.Transport // nil with a client of the caller
+	own    *pool           // nil with a client of the caller
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	mu     sync.Mutex // orders Close against new calls
@@ -123,34 +120,6 @@ func newTransport(endpoint string, auth *ahp.Authentication, opts Options) (*Tra
 func hasUserinfo(s string) bool {
 	u, err := url.Parse(s)
 	return err != nil || u.User != nil
-}
-
-// newPool returns a pool that, for plain http, connects to this machine only,
-// whatever a name resolves to, and never through a proxy.
-func newPool(secure bool) *http.Transport {
-	dialer := &net.Dialer{Timeout: 10 * time.Second}
-	pool := &http.Transport{
-		DisableCompression: true, MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second,
-		TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: secure,
-		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
-	}
-	if secure {
-		pool.Proxy = http.ProxyFromEnvironment
-		pool.DialContext = dialer.DialContext
-		return pool
-	}
-	pool.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := dialer.DialContext(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		if tcp, ok := c.RemoteAddr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
-			c.Close()
-			return nil, errors.New("plain http, and the name doesn't lead to this machine")
-		}
-		return c, nil
-	}
-	return pool
 }
 
 // Ready reports why the configured credential can't be had now, or nil: an
@@ -237,6 +206,9 @@ func (t *Transport) call(ctx context.Context, do func(context.Context) error) er
 	case t.ctx.Err() != nil:
 		return closedFailure()
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		if t.own != nil {
+			t.own.renew()
+		}
 		return &ahp.Failure{Class: ahp.FailDeadline, Detail: "the deadline passed before the response was complete", Err: ctx.Err()}
 	case ctx.Err() != nil:
 		return fmt.Errorf("cancelled while waiting for the response: %w", ctx.Err())
@@ -314,7 +286,7 @@ func (t *Transport) Close() error {
 	t.calls.Wait()
 	t.cred.close()
 	if t.own != nil {
-		t.own.CloseIdleConnections()
+		t.own.close()
 	}
 	return nil
 }
