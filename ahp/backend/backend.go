@@ -12,7 +12,8 @@
 //
 // A handler is a function for all events (Func), a function for each type of event
 // (Handlers), or a type of one's own; Reply writes an answer that holds nothing
-// which the request didn't advertise. The example is a whole backend.
+// which the request didn't advertise. Whole backends are in examples/backends, the
+// shortest of 15 lines.
 //
 // Do not assume that a request is honest about what it describes, or that the
 // harness will do as it is told: a backend advises, and the harness enforces.
