@@ -6,10 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/ahptest"
 	"github.com/abhed/abhed/ahp/boundary"
+	"github.com/abhed/abhed/ahp/elicitation"
+	"github.com/abhed/abhed/ahp/harness"
+	"github.com/abhed/abhed/ahp/transport"
 )
 
 const input = `{"command":"ls"}`
@@ -241,6 +245,110 @@ func TestFailures(t *testing.T) {
 	}
 	if n := len(w.fakes[0].Observed()); n != 0 {
 		t.Errorf("the failing backend was told %d things", n)
+	}
+}
+
+// TestFailingBackendIsSpared holds that news of a failure doesn't go to the backend
+// that failed, even where it observes everything.
+func TestFailingBackendIsSpared(t *testing.T) {
+	failing, other := ahptest.NewFake(failsAt(ahp.ToolBefore)), ahptest.NewFake(nil)
+	links := map[string]transport.Transport{"test.failing": failing, "test.other": other}
+	reg := &ahp.Registration{ProtocolVersion: ahp.Version}
+	for _, id := range []string{"test.failing", "test.other"} {
+		reg.Hooks = append(reg.Hooks, ahp.Backend{ID: id, Transport: ahp.TransportConfig{Type: ahp.TransportStdio, Command: "unused", Lifecycle: ahp.LifecyclePersistent},
+			Subscriptions: []ahp.Subscription{ahptest.Intercept(ahp.FailOpen, time.Minute, "tool.before"), ahptest.Observe("hook.failure")}})
+	}
+	h, err := harness.New(reg, harness.Options{Manifest: boundary.Manifest(), Retries: -1, Open: func(b *ahp.Backend) (transport.Transport, error) { return links[b.ID], nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	b, err := boundary.New(h, boundary.Options{Source: "urn:ahp:test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := b.Tool(t.Context(), boundary.ToolCall{Name: "bash", Input: ahp.Raw(input)}, func(context.Context, ahp.Raw) (boundary.ToolOutput, error) {
+		return boundary.ToolOutput{}, nil
+	}); err != nil || r.Status != boundary.Ran {
+		t.Errorf("%s, %v", r.Status, err)
+	}
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	if n, m := len(failing.Observed()), len(other.Observed()); n != 0 || m != 1 {
+		t.Errorf("the failing backend was told %d things, the other %d", n, m)
+	}
+}
+
+// TestCancelledAtTheLastMoment cancels after everybody has been asked.
+func TestCancelledAtTheLastMoment(t *testing.T) {
+	var cancel context.CancelFunc
+	runs := 0
+	for name, call := range map[string]func(context.Context, *world) (boundary.Verdict, error){
+		"tool": func(ctx context.Context, w *world) (boundary.Verdict, error) {
+			r, err := w.Tool(ctx, boundary.ToolCall{Name: "bash", Input: ahp.Raw(input)}, func(context.Context, ahp.Raw) (boundary.ToolOutput, error) {
+				runs++
+				return boundary.ToolOutput{}, nil
+			})
+			return r.Verdict, err
+		},
+		"model": func(ctx context.Context, w *world) (boundary.Verdict, error) {
+			r, err := w.Model(ctx, modelCall(), func(context.Context, ahp.Raw, []ahp.Message) (boundary.ModelOutput, error) {
+				runs++
+				return boundary.ModelOutput{}, nil
+			})
+			return r.Verdict, err
+		},
+		"compact": func(ctx context.Context, w *world) (boundary.Verdict, error) {
+			r, err := w.Compact(ctx, boundary.CompactCall{Trigger: "auto"}, func(context.Context, []ahp.Message, []ahp.Part) (string, error) {
+				runs++
+				return "", nil
+			})
+			return r.Verdict, err
+		},
+		"elicit": func(ctx context.Context, w *world) (boundary.Verdict, error) {
+			r, err := w.Elicit(ctx, boundary.Elicitation{Server: "srv", Request: ahp.Raw(question)}, func(context.Context, *elicitation.Request) (ahp.Raw, error) {
+				runs++
+				return ahp.Raw(answer), nil
+			})
+			return r.Verdict, err
+		},
+	} {
+		ctx, c := context.WithCancel(t.Context())
+		cancel = c
+		w := newWorld(t, boundary.Options{OnMessage: func(string) { cancel() }}, func(context.Context, *ahp.Intercept) ([]ahp.Effect, error) {
+			return []ahp.Effect{&ahp.Notice{Text: "now"}}, nil
+		})
+		if v, err := call(ctx, w); err != nil || v.Status != boundary.Interrupted || runs != 0 {
+			t.Errorf("%s: %s, %d runs, %v", name, v.Status, runs, err)
+		}
+		c()
+	}
+}
+
+// TestWhatIsShownCannotChangeWhatRuns has the prompt and the executor write into
+// what they were given.
+func TestWhatIsShownCannotChangeWhatRuns(t *testing.T) {
+	w := newWorld(t, boundary.Options{Approve: func(_ context.Context, e *ahp.Event) (bool, error) {
+		copy(e.Tool.Input, `{"command":"rm"}`)
+		e.Tool.Name = "other"
+		return true, nil
+	}}, at(ahp.ToolBefore, &ahp.Ask{}))
+	r, err := w.Tool(t.Context(), boundary.ToolCall{Name: "bash", Input: ahp.Raw(input)}, func(_ context.Context, in ahp.Raw) (boundary.ToolOutput, error) {
+		if string(in) != input {
+			t.Errorf("ran on %s", in)
+		}
+		copy(in, `{"command":"rm"}`)
+		return boundary.ToolOutput{}, nil
+	})
+	if err != nil || string(r.Input) != input {
+		t.Errorf("%s, %v", r.Input, err)
+	}
+	_, events := w.observed(t)
+	for _, e := range events {
+		if string(e.Tool.Input) != input || e.Tool.Name != "bash" {
+			t.Errorf("%s says %s of %s", e.Type, e.Tool.Input, e.Tool.Name)
+		}
 	}
 }
 

@@ -168,6 +168,25 @@ func TestContinuations(t *testing.T) {
 	}
 }
 
+// TestUnusedStepsComeBack holds that asking costs nothing.
+func TestUnusedStepsComeBack(t *testing.T) {
+	w := newWorld(t, boundary.Options{MaxContinuations: 1}, both(failsAt(ahp.TurnFinishBefore)))
+	turn := start(t, w, boundary.TurnInput{ID: "t"})
+	for range 3 {
+		if _, err := w.Tool(t.Context(), boundary.ToolCall{Name: "bash", Input: ahp.Raw(input), Turn: turn}, func(context.Context, ahp.Raw) (boundary.ToolOutput, error) {
+			return boundary.ToolOutput{}, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, err := w.TurnFinish(t.Context(), turn, boundary.Finish{Outcome: "completed"}); err != nil || r.Status != boundary.Withheld {
+		t.Errorf("%s, %v", r.Status, err)
+	}
+	if count, left := turn.Continuations(); count != 0 || left != 1 || turn.ID() != "t" {
+		t.Errorf("%d granted, %d left", count, left)
+	}
+}
+
 // TestAllowanceIsNeverOverdrawn has calls at the same time ask for the last step.
 func TestAllowanceIsNeverOverdrawn(t *testing.T) {
 	asked := func(_ context.Context, q *ahp.Intercept) ([]ahp.Effect, error) {

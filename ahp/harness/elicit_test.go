@@ -217,6 +217,21 @@ func TestElicitationAdvertisement(t *testing.T) {
 			}
 		})
 	}
+	// Without the grant of its mode there is nothing but messages.
+	for _, e := range []*ahp.Event{askEvent("q", urlText), answerEvent("q", "url", "accept", `{"action":"accept"}`)} {
+		p, fake := elicits(nil)
+		h := newHarness(t, harness.Options{}, p)
+		if e.Type == ahp.UserElicitationResult {
+			send(t, h, askEvent("q", urlText), nil)
+		}
+		caps := ahptest.FullCapabilities(e.Type)
+		caps.Elicitation.URL = nil
+		send(t, h, e, caps)
+		requests := fake.Requests()
+		if got := requests[len(requests)-1].Capabilities.Effects; len(got) != 1 || got[0] != ahp.EffectMessage {
+			t.Errorf("%s without the grant advertises %q", e.Type, got)
+		}
+	}
 	// Without its own text the harness can't hold an answer against the form.
 	p, fake := elicits(nil)
 	h := newHarness(t, harness.Options{}, p)
@@ -225,6 +240,45 @@ func TestElicitationAdvertisement(t *testing.T) {
 	send(t, h, e, nil)
 	if caps := fake.Requests()[0].Capabilities; caps.Has(ahp.EffectReturn) || !caps.Has(ahp.EffectDeny) {
 		t.Errorf("advertised %q", caps.Effects)
+	}
+}
+
+// TestElicitationEvaluated holds the grants where the request is somebody else's,
+// and nothing has been narrowed.
+func TestElicitationEvaluated(t *testing.T) {
+	for _, tt := range []struct {
+		event  *ahp.Event
+		effect ahp.Effect
+		grant  *ahp.ElicitationCapability
+		layer  string
+	}{
+		{askEvent("q", formText), &ahp.Deny{Reason: "no"}, &ahp.ElicitationCapability{Form: &ahp.ElicitationMode{}}, ""},
+		{askEvent("q", formText), &ahp.Deny{Reason: "no"}, &ahp.ElicitationCapability{}, "capability"},
+		{askEvent("q", formText), &ahp.Return{Value: ahp.Raw(`{"action":"decline"}`)}, nil, "capability"},
+		{askEvent("q", formText), &ahp.Return{Value: ahp.Raw(`{"action":"accept","content":{}}`)}, &ahp.ElicitationCapability{Form: &ahp.ElicitationMode{}}, "application"},
+		{answerEvent("q", "form", "accept", `{"action":"accept","content":{}}`), content(ahp.OpMerge, `{}`), &ahp.ElicitationCapability{URL: &ahp.ElicitationMode{}}, "capability"},
+		{answerEvent("q", "form", "accept", `{"action":"accept","content":{}}`), content(ahp.OpMerge, `{"x":"y"}`), &ahp.ElicitationCapability{Form: &ahp.ElicitationMode{}}, ""},
+		{answerEvent("q", "form", "decline", `{"action":"decline"}`), content(ahp.OpMerge, `{}`), &ahp.ElicitationCapability{Form: &ahp.ElicitationMode{}}, "capability"},
+	} {
+		caps := ahptest.FullCapabilities(tt.event.Type)
+		caps.Elicitation = tt.grant
+		reply, err := ahp.EncodeEffects(ahp.StringID(tt.event.ID), []ahp.Effect{tt.effect})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = harness.Evaluate(&ahp.Intercept{Event: tt.event, Capabilities: *caps}, reply)
+		var fault *ahp.Error
+		got := ""
+		if errors.As(err, &fault) {
+			got = fault.Kind.Layer()
+		}
+		if got != tt.layer || (err != nil) != (tt.layer != "") {
+			t.Errorf("%s, %s: %v, want the layer %q", tt.event.Type, tt.effect.EffectType(), err, tt.layer)
+		}
+	}
+	bad := answerEvent("q", "form", "decline", `{"action":"accept"}`)
+	if _, err := harness.Evaluate(&ahp.Intercept{Event: bad, Capabilities: *ahptest.FullCapabilities(bad.Type)}, nil); err == nil {
+		t.Error("a result with two actions was evaluated")
 	}
 }
 
