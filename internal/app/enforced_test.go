@@ -16,6 +16,7 @@ import (
 	"github.com/abhed/abhed/ahp/backend/httpbackend"
 	"github.com/abhed/abhed/internal/app"
 	"github.com/abhed/abhed/internal/event"
+	"github.com/abhed/abhed/internal/gate"
 	"github.com/abhed/abhed/internal/model/modeltest"
 )
 
@@ -295,4 +296,47 @@ func keys(row ahp.ManifestEvent) []string {
 		}
 	}
 	return out
+}
+
+// TestGuideNamesEveryPromise compares the guide's table with the manifest.
+func TestGuideNamesEveryPromise(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "guide.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		cells := strings.Split(line, "|")
+		if name := strings.Trim(strings.TrimSpace(cells[min(1, len(cells)-1)]), "`"); len(cells) == 5 && ahp.EventType(name).Known() {
+			written[name] = strings.TrimSpace(cells[3])
+		}
+	}
+	for _, row := range gate.Manifest().Events {
+		want := "observed only"
+		if c := row.Capabilities; c != nil {
+			var words []string
+			for _, e := range c.Effects {
+				switch e {
+				case ahp.EffectModify:
+					words = append(words, fmt.Sprintf("modify (%s)", row.Event.Target()))
+				case ahp.EffectFlow:
+					var ops []string
+					for _, op := range c.Flow.Operations {
+						ops = append(ops, string(op))
+					}
+					words = append(words, "flow ("+strings.Join(ops, ", ")+")")
+				default:
+					words = append(words, string(e))
+				}
+			}
+			want = strings.Join(words, ", ")
+		}
+		if got := written[string(row.Event)]; got != want {
+			t.Errorf("the guide says of %s %q, the manifest %q", row.Event, got, want)
+		}
+		delete(written, string(row.Event))
+	}
+	for name := range written {
+		t.Errorf("the guide has %s, which isn't promised", name)
+	}
 }
