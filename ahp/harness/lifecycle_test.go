@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/ahptest"
+	"github.com/abhed/abhed/ahp/backend/httpbackend"
 	"github.com/abhed/abhed/ahp/harness"
 	"github.com/abhed/abhed/ahp/transport"
 	"github.com/abhed/abhed/internal/strictjson"
@@ -42,6 +45,11 @@ type step struct {
 	Subscription string    `json:"subscription"`
 	Items        []ahp.Raw `json:"items"`
 	Response     ahp.Raw   `json:"response"`
+	Ref          string    `json:"ref"`
+	Body         []byte    `json:"bodyBase64"`
+	Size         int64     `json:"size"`
+	SHA256       string    `json:"sha256"`
+	Upload       ahp.Raw   `json:"upload"`
 }
 
 type want struct {
@@ -130,7 +138,7 @@ type player struct {
 	slots   map[string]chan arrival
 	keyOf   map[string]string // of a slot
 	got     want
-	uploads int
+	uploads *httpbackend.Uploads
 }
 
 // arrival is what a send brought.
@@ -186,8 +194,7 @@ func (l *player) play(s *step) {
 	case "observe":
 		l.observe(s)
 	case "upload":
-		// The receiver of uploads has its own tests; here they are taken as done.
-		l.uploads++
+		l.upload(s)
 	case "emit":
 		before := l.peer.ignored()
 		l.peer.emit(s.Response)
@@ -319,6 +326,50 @@ func (l *player) observe(s *step) {
 	}
 }
 
+// upload gives bytes to a receiver that knows one token. What it confirms it holds.
+func (l *player) upload(s *step) {
+	const token, scope = "a-token", "a-scope"
+	if l.uploads == nil {
+		var err error
+		l.uploads, err = httpbackend.NewUploads(httpbackend.UploadOptions{Scope: func(_ context.Context, t string) (string, error) {
+			if t != token {
+				return "", httpbackend.ErrToken
+			}
+			return scope, nil
+		}})
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		l.t.Cleanup(func() { l.uploads.Close() })
+	}
+	r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(s.Body))
+	r.ContentLength = s.Size
+	r.Header.Set("Content-Type", "application/octet-stream")
+	r.Header.Set("AHP-Content-SHA256", s.SHA256)
+	r.Header.Set("Authorization", "Bearer "+token)
+	if s.Upload != nil { // another subscription, whose token is good for nothing here
+		r.Header.Set("Authorization", "Bearer another")
+	}
+	w := httptest.NewRecorder()
+	l.uploads.ServeHTTP(w, r)
+	l.got.Uploads = append(l.got.Uploads, w.Code)
+	if w.Code != http.StatusCreated {
+		return
+	}
+	receipt, err := ahp.DecodeReceipt(w.Body.Bytes())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	body, held, err := l.uploads.Open(scope, receipt.Ref)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer body.Close()
+	if data, err := io.ReadAll(body); err != nil || !bytes.Equal(data, s.Body) || held.SHA256 != s.SHA256 || held.Size != s.Size {
+		l.t.Errorf("ref %s: %d bytes, %+v, %v", s.Ref, len(data), held, err)
+	}
+}
+
 // items decodes what an observed event holds.
 func (l *player) items(list []ahp.Raw) ahp.Items {
 	e := ahptest.ToolBefore("items", "{}")
@@ -354,91 +405,9 @@ func (l *player) check() {
 			l.t.Errorf("%s was published", id)
 		}
 	}
-	if l.uploads != len(w.Uploads) {
-		l.t.Errorf("%d uploads, want %d", l.uploads, len(w.Uploads))
-	}
-	l.got.States, w.States, l.got.Uploads, w.Uploads = nil, nil, nil, nil
+	l.got.States, w.States = nil, nil
 	sameJSON := cmp.Comparer(func(a, b ahp.Raw) bool { return strictjson.Equal(a, b) })
 	if diff := cmp.Diff(w, l.got, sameJSON); diff != "" {
 		l.t.Errorf("want -, got +\n%s", diff)
 	}
 }
-
-// memoryPeer answers inside the program.
-type memoryPeer struct {
-	t        *testing.T
-	row      *lifecycle
-	wire     transport.Transport
-	mu       sync.Mutex
-	came     map[string]int
-	gates    map[string]chan struct{}
-	released map[string]bool
-}
-
-func newMemoryPeer(t *testing.T, row *lifecycle) *memoryPeer {
-	p := &memoryPeer{t: t, row: row, came: map[string]int{}, gates: map[string]chan struct{}{}, released: map[string]bool{}}
-	p.wire = transport.InProcess(p.handle)
-	t.Cleanup(func() { p.wire.Close() })
-	return p
-}
-
-// gate is closed once key is released; the caller holds p.mu.
-func (p *memoryPeer) gate(key string) chan struct{} {
-	if p.gates[key] == nil {
-		p.gates[key] = make(chan struct{})
-	}
-	return p.gates[key]
-}
-
-func (p *memoryPeer) handle(ctx context.Context, msg []byte) ([]byte, error) {
-	key := keyOf(msg)
-	p.mu.Lock()
-	n := p.came[key]
-	p.came[key]++
-	gate := p.gate(key)
-	p.mu.Unlock()
-	select {
-	case <-gate:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	return p.row.response(key, n), nil
-}
-
-// keyOf returns the key of a request: its id is that of the row and the key.
-func keyOf(msg []byte) string {
-	id, _ := ahp.MessageID(msg)
-	s, _ := id.Value()
-	return s[strings.LastIndexByte(s, ':')+1:]
-}
-
-// response returns what the nth request of key is answered with.
-func (s *lifecycle) response(key string, n int) ahp.Raw {
-	if list := s.Sequences[key]; n < len(list) {
-		return list[n]
-	}
-	return s.Responses[key]
-}
-
-func (p *memoryPeer) link() transport.Transport { return p.wire }
-
-func (p *memoryPeer) wait(key string, n int) {
-	synctest.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.came[key] != n {
-		p.t.Fatalf("%d requests of %s, want %d", p.came[key], key, n)
-	}
-}
-
-func (p *memoryPeer) release(key string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.released[key] {
-		close(p.gate(key))
-	}
-	p.released[key] = true
-}
-
-func (p *memoryPeer) emit([]byte)  { p.t.Fatal("there is no stream to write to") }
-func (p *memoryPeer) ignored() int { return 0 }
