@@ -97,3 +97,25 @@ func FuzzMessage(f *testing.F) {
 		_ = validate.NewStream(ahp.LineageOptions{}).Judge(data)
 	})
 }
+
+func FuzzContexts(f *testing.F) {
+	for _, s := range []string{`{"event":"tool.after","current":{"output":[]}}`, `{"event":"user.elicitation.result","current":{"content":{"a":1}},"mode":"form","action":"accept"}`,
+		`{"event":"workspace.change.before","current":{"workspace":{"cwd":"/"}}}`, `{"interactive":true,"environment":{"A":"b"},"requirements":[{"event":"tool.before","effects":["modify"],"modify":{"x":{}}}],"manifest":` + manifest + `}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if c, err := validate.DecodeResponseContext(data); err == nil {
+			for _, list := range []string{``, `{"type":"deny","reason":"r"}`, `{"type":"modify","target":"content","operation":"merge","value":{}}`} {
+				// A context that was read can be used.
+				if _, err := validate.Message([]byte(effects(list)), validate.InterceptResponse, validate.Options{Response: c}); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if c, err := validate.DecodeRegistrationContext(data); err == nil {
+			if _, err := validate.Message([]byte(registered), validate.Registration, validate.Options{Registration: c}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
