@@ -1,13 +1,19 @@
 package elicitation
 
 import (
+	"crypto/sha256"
 	"errors"
 	"sync"
 
 	"github.com/abhed/abhed/ahp"
 )
 
-// ErrFull is what Pending.Add returns where as many requests wait as may.
+// maxWaitingBytes bounds the texts of all requests that wait in one table: what is
+// kept of a form takes a few times the memory of its text.
+const maxWaitingBytes = 4 << 20
+
+// ErrFull is what Pending.Add returns where as many requests wait as may, or as
+// much of them.
 var ErrFull = errors.New("elicitation: too many requests wait for an answer")
 
 // Pending holds the requests that wait for an answer, by the source and id of
@@ -16,6 +22,7 @@ type Pending struct {
 	max     int
 	mu      sync.Mutex
 	waiting map[key]*entry
+	bytes   int // of the texts
 }
 
 type key struct{ source, id string }
@@ -24,11 +31,13 @@ type key struct{ source, id string }
 type entry struct {
 	session string // "" is none: the id of a session isn't empty
 	server  string
-	text    string
+	digest  [sha256.Size]byte // of the text
+	size    int
 	request *Request
 }
 
-// NewPending returns a table for at most max requests; zero means 1024.
+// NewPending returns a table for at most max requests, whose texts have at most
+// 4 MiB together; zero means 1024.
 func NewPending(max int) *Pending {
 	if max == 0 {
 		max = 1024
@@ -46,21 +55,22 @@ func (t *Pending) Add(e *ahp.Event) (*Request, error) {
 	}
 	in := &entry{session: sessionOf(e), server: e.Elicitation.Server, request: q}
 	if p := e.Elicitation.Request; p != nil && p.Text != nil {
-		in.text = *p.Text
+		in.digest, in.size = sha256.Sum256([]byte(*p.Text)), len(*p.Text)
 	}
 	k := key{e.Source, e.ID}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if old := t.waiting[k]; old != nil {
-		if old.session != in.session || old.server != in.server || old.text != in.text || old.request.Mode != q.Mode {
+		if old.session != in.session || old.server != in.server || old.digest != in.digest || old.request.Mode != q.Mode {
 			return nil, mismatch("/id", "the id of another request", "an id for each request")
 		}
 		return old.request, nil
 	}
-	if len(t.waiting) >= t.max {
+	if len(t.waiting) >= t.max || t.bytes+in.size > maxWaitingBytes {
 		return nil, ErrFull
 	}
 	t.waiting[k] = in
+	t.bytes += in.size
 	return q, nil
 }
 
@@ -69,7 +79,15 @@ func (t *Pending) Add(e *ahp.Event) (*Request, error) {
 func (t *Pending) Drop(source, id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.waiting, key{source, id})
+	t.remove(key{source, id})
+}
+
+// remove wants t.mu to be held.
+func (t *Pending) remove(k key) {
+	if in := t.waiting[k]; in != nil {
+		t.bytes -= in.size
+		delete(t.waiting, k)
+	}
 }
 
 // Len returns how many requests wait.
@@ -103,7 +121,7 @@ func (t *Pending) Take(e *ahp.Event) (*Request, *Result, error) {
 	if t.waiting[k] != in {
 		return nil, nil, mismatch("/parentEventId", "a request that has been answered meanwhile", "one that waits for its answer")
 	}
-	delete(t.waiting, k)
+	t.remove(k)
 	return in.request, r, nil
 }
 

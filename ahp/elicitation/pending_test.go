@@ -3,6 +3,7 @@ package elicitation_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -124,8 +125,42 @@ func TestPendingIsBounded(t *testing.T) {
 	_, err := table.Add(other)
 	wantPointer(t, err, "/id", ahp.KindCorrelation)
 	table.Drop("urn:test", "a")
+	table.Drop("urn:test", "a")
 	if _, err := table.Add(asked("c")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPendingBytesAreBounded holds that large forms don't pile up, and that what is
+// answered or dropped makes room.
+func TestPendingBytesAreBounded(t *testing.T) {
+	table := elicitation.NewPending(0)
+	large := func(id string) *ahp.Event {
+		e := asked(id)
+		text := `{"message":"` + strings.Repeat("x", 1<<20-200) + askText[len(`{"message":"m`):]
+		e.Elicitation.Request.Text = &text
+		return e
+	}
+	n := 0
+	for ; n < 100; n++ {
+		if _, err := table.Add(large(fmt.Sprint(n))); err != nil {
+			if !errors.Is(err, elicitation.ErrFull) {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	if n != 4 {
+		t.Fatalf("%d large requests wait", n)
+	}
+	if _, _, err := table.Take(answered("0")); err != nil {
+		t.Fatal(err)
+	}
+	table.Drop("urn:test", "1")
+	for _, id := range []string{"a", "b"} {
+		if _, err := table.Add(large(id)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
