@@ -37,7 +37,7 @@ func (t *perEvent) Exchange(ctx context.Context, msg []byte) ([]byte, error) {
 	case len(bytes.TrimSpace(line)) == 0:
 		return nil, &ahp.Failure{Class: ahp.FailMalformed, Detail: "the process ended without a reply"}
 	case len(rest) > 0:
-		return nil, &ahp.Failure{Class: ahp.FailMalformed, Detail: "more than one line of output: " + excerpt(rest)}
+		return nil, &ahp.Failure{Class: ahp.FailMalformed, Detail: "more than one line of output, which starts with " + excerpt(out)}
 	}
 	return line, nil
 }

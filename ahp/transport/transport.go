@@ -64,8 +64,8 @@ func closedFailure() error {
 
 // excerpt returns the start of untrusted output for a message.
 func excerpt(b []byte) string {
-	if len(b) > 60 {
-		return fmt.Sprintf("%q…", b[:60])
+	if len(b) > 80 {
+		return fmt.Sprintf("%q…", b[:80])
 	}
 	return fmt.Sprintf("%q", b)
 }
