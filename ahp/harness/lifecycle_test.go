@@ -151,7 +151,7 @@ func playRow(t *testing.T, s *lifecycle, p peer, settle func()) {
 	l := &player{t: t, row: s, peer: p, settle: settle, events: map[string]*ahp.Event{}, open: map[string]*harness.Exchange{},
 		chains: map[string]*harness.Chain{}, slots: map[string]chan arrival{}, keyOf: map[string]string{}}
 	l.got = want{Published: []string{}, Cancelled: []string{}, Ignored: []string{}, States: map[string]map[string]ahp.Raw{}, Observations: []observation{}, Uploads: []int{}}
-	l.h = newHarness(t, harness.Options{Manifest: lifecycleManifest()},
+	l.h = newHarness(t, harness.Options{},
 		party{link: p.link(), subs: []ahp.Subscription{ahptest.Intercept(ahp.FailOpen, 30*time.Second, "tool.before")}})
 	for _, st := range s.Steps {
 		l.play(&st)
@@ -170,9 +170,6 @@ func playRow(t *testing.T, s *lifecycle, p peer, settle func()) {
 	l.h.Close()
 	l.check()
 }
-
-// lifecycleManifest offers what the rows use; they advertise allow and ask.
-func lifecycleManifest() *ahp.Manifest { return ahptest.Manifest() }
 
 func (l *player) play(s *step) {
 	switch s.Op {

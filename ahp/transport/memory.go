@@ -81,7 +81,6 @@ func (m *memory) Exchange(ctx context.Context, msg []byte) ([]byte, error) {
 		defer stop()
 		a := answer{err: errors.New("the handler left its goroutine")}
 		defer func() { done <- a }()
-		roomy()
 		a.err = run.Protect(func() (err error) {
 			a.reply, err = m.handler(callCtx, own)
 			return err
@@ -110,15 +109,6 @@ func (m *memory) Exchange(ctx context.Context, msg []byte) ([]byte, error) {
 	case <-m.ctx.Done():
 		return nil, closedFailure()
 	}
-}
-
-// roomy makes the stack of a new goroutine as large as decoding a message needs, at
-// once: otherwise it is copied three times as it grows, which is 5 % of an exchange.
-//
-//go:noinline
-func roomy() byte {
-	var frame [8 << 10]byte
-	return frame[len(frame)/2]
 }
 
 func (m *memory) Notify(ctx context.Context, msg []byte) error {
