@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/internal/proc"
+	"github.com/abhed/abhed/internal/strictjson"
 )
 
 // Target says how to reach the backend under test: by a command, or at a URL.
@@ -146,6 +148,14 @@ func newBackendEnv(target Target, opts Options) (*backendEnv, error) {
 		if !t.Interceptable() {
 			return nil, fmt.Errorf("conformance: %q is no event type that can be intercepted", t)
 		}
+	}
+	for _, profile := range opts.Profiles {
+		if !slices.Contains(profiles(), profile) {
+			return nil, fmt.Errorf("conformance: %q is no profile; there are %v", profile, profiles())
+		}
+	}
+	if opts.DenyInput != nil && (strictjson.Check(opts.DenyInput, strictjson.Options{}) != nil || !opts.DenyInput.IsObject()) {
+		return nil, errors.New("conformance: the input to deny isn't a JSON object")
 	}
 	orElse(&e.opts.Timeout, 5*time.Second)
 	orElse(&e.opts.Grace, 5*time.Second)

@@ -198,11 +198,10 @@ func runCharset(ctx context.Context, p *probe, e *backendEnv) error {
 }
 
 func runTooLarge(ctx context.Context, p *probe, e *backendEnv) error {
-	m, err := e.request(0, set("params.event.native", strings.Repeat("0123456789abcdef", e.opts.MaxBytes/16+1)))
+	m, err := e.oversized()
 	if err != nil {
 		return err
 	}
-	m.own = true // the bound is the peer's
 	a, err := e.openHTTP(p).post(ctx, m)
 	if err != nil {
 		return err

@@ -187,12 +187,20 @@ func runSize(ctx context.Context, p *probe, e *backendEnv) error {
 	if err != nil {
 		return err
 	}
-	m, err := e.request(0, set("params.event.native", strings.Repeat("0123456789abcdef", e.opts.MaxBytes/16+1)))
+	m, err := e.oversized()
 	if err != nil {
 		return err
 	}
-	m.own = true // the bound is the peer's, and may be another one than ours
 	return e.refusedAndOn(ctx, p, l, m)
+}
+
+// oversized returns a request that is just beyond the bound. That is the peer's,
+// and may be another one than ours.
+func (e *backendEnv) oversized() (message, error) {
+	m, err := e.request(0, set("params.event.native", "FILL"))
+	m.raw = bytes.Replace(m.raw, []byte("FILL"), bytes.Repeat([]byte("x"), e.opts.MaxBytes), 1)
+	m.own = true
+	return m, err
 }
 
 func runRecovers(ctx context.Context, p *probe, e *backendEnv) error {

@@ -1,7 +1,5 @@
 package conformance
 
-import "slices"
-
 // Claim is what a run entitles its peer to say (§25): AHP-CORE-001 wants role,
 // bindings and profiles named, AHP-CORE-002 Base and one capability profile.
 type Claim struct {
@@ -25,11 +23,16 @@ type ProfileClaim struct {
 	Warned int `json:"warned"`
 }
 
+// profiles lists all profiles in the order of the specification.
+func profiles() []Profile {
+	return []Profile{ProfileBase, ProfileToolInterception, ProfileObservation, ProfileStdio, ProfileHTTP}
+}
+
 // claim derives the claim from results.
 func claim(role Role, revision string, binding Binding, results []Result) Claim {
 	c := Claim{Role: role, Revision: revision, Bindings: []Binding{binding}, Profiles: []ProfileClaim{}}
 	met := map[Profile]bool{}
-	for _, profile := range []Profile{ProfileBase, ProfileToolInterception, ProfileObservation, ProfileStdio, ProfileHTTP} {
+	for _, profile := range profiles() {
 		pc := ProfileClaim{Profile: profile}
 		tried := false
 		for i := range results {
@@ -56,7 +59,5 @@ func claim(role Role, revision string, binding Binding, results []Result) Claim 
 	}
 	capability := met[ProfileToolInterception] || met[ProfileObservation]
 	c.Holds = met[ProfileBase] && capability && (met[ProfileStdio] || met[ProfileHTTP])
-	// A profile that was tried and is broken is no part of the claim, but Base is.
-	c.Profiles = slices.Clip(c.Profiles)
 	return c
 }

@@ -57,7 +57,7 @@ func target(t *testing.T, check string, binding conformance.Binding) conformance
 func options() conformance.Options {
 	return conformance.Options{
 		DenyInput: ahp.Raw(brokenbackend.DenyInput), MaxBytes: brokenbackend.MaxBytes, LargeBytes: 300_000, Sequence: 150,
-		Timeout: 10 * time.Second, Grace: 3 * time.Second,
+		Timeout: 4 * time.Second, Grace: 3 * time.Second,
 	}
 }
 

@@ -37,7 +37,7 @@ const (
 func newReport(role Role, revision string, binding Binding, peer string, results []Result, known Baseline) *Report {
 	known.apply(results)
 	return &Report{
-		Claim: claim(role, revision, binding, results), Peer: peer, Results: results, Unexercised: unexercised(role, results),
+		Claim: claim(role, revision, binding, results), Peer: peer, Results: results, Unexercised: unexercised(role, binding, results),
 	}
 }
 

@@ -70,9 +70,11 @@ func parseRequirements(text string) ([]Requirement, error) {
 }
 
 // unexercised returns the ids that bind the role and that no check of the results
-// looked at. A requirement with parts is exercised when one of its parts was.
-func unexercised(role Role, results []Result) []string {
-	met := map[string]bool{}
+// looked at; those of another binding's profile are left out. A requirement with
+// parts is exercised when one of its parts was. The first two are about the claim,
+// which every report makes.
+func unexercised(role Role, binding Binding, results []Result) []string {
+	met := map[string]bool{"AHP-CORE-001": true, "AHP-CORE-002": true}
 	for i := range results {
 		r := &results[i]
 		if r.Verdict == NotApplicable || r.Verdict == Blocked || r.Verdict == SuiteError {
@@ -84,9 +86,13 @@ func unexercised(role Role, results []Result) []string {
 			met[whole] = true
 		}
 	}
+	other := ProfileHTTP
+	if binding == HTTP {
+		other = ProfileStdio
+	}
 	out := []string{}
 	for _, r := range Requirements(ahp.Version) {
-		if r.concerns(role) && !met[r.ID] {
+		if r.concerns(role) && r.Profile != other && !met[r.ID] {
 			out = append(out, r.ID)
 		}
 	}
