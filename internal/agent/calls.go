@@ -39,6 +39,7 @@ type slot struct {
 	final   Final
 	workDir string
 	moved   bool // workDir is in force
+	stop    *end // ends the run, whatever the outcome
 	err     error
 	done    bool
 }
@@ -89,6 +90,8 @@ func (l *Loop) ended(ctx context.Context, s *slot) *end {
 	switch {
 	case s.err != nil:
 		return recordFailed(s.err)
+	case s.stop != nil:
+		return s.stop
 	case s.final.Stop != "":
 		return &end{ReasonStopped, s.final.Stop}
 	}
@@ -221,6 +224,9 @@ func (l *Loop) execute(ctx context.Context, s *slot, r *Run) {
 	output, done := l.watch(ctx, s, r)
 	res, err := l.o.Exec.Run(ctx, r.Permit, output)
 	done()
+	if res.WorkDir != "" && r.Decl.Mutates && l.hooked(ahp.WorkspaceChangeBefore) {
+		l.mayMove(ctx, s, &res)
+	}
 	o := Outcome{Call: r.Call, Decl: r.Decl, Ran: true, Duration: l.o.Now().Sub(began), Changes: res.Changes}
 	switch {
 	case err != nil:
@@ -236,6 +242,22 @@ func (l *Loop) execute(ctx context.Context, s *slot, r *Run) {
 	}
 	s.workDir = res.WorkDir
 	l.finish(ctx, s, o)
+}
+
+// mayMove asks whether the working directory may change as the call, which has run
+// alone, wants it. If not the result says so.
+func (l *Loop) mayMove(ctx context.Context, s *slot, res *tool.Result) {
+	to := res.WorkDir
+	res.WorkDir = ""
+	say, e := l.consult(ctx, &WorkDirBefore{CallID: s.call.ID, From: l.workDir, To: to})
+	switch {
+	case e != nil:
+		s.stop = e
+	case say.Refusal != nil:
+		res.Content += "[abhed] The working directory stays " + l.workDir + ": the change was refused by " + say.Refusal.By + ". Reason: " + say.Refusal.Reason + "\n"
+	default:
+		res.WorkDir = to
+	}
 }
 
 func kind(r tool.Result) string {

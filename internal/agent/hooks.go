@@ -86,6 +86,9 @@ type (
 		SuppliedBy string
 		Latency    time.Duration
 	}
+	// WorkDirBefore is a call that would change the working directory of those after
+	// it.
+	WorkDirBefore struct{ CallID, From, To string }
 	// BatchAfter is the end of all calls of a reply.
 	BatchAfter struct {
 		Batch    *Batch
@@ -152,6 +155,9 @@ func (*RequestBefore) EventType() ahp.EventType { return ahp.ModelRequestBefore 
 func (*ResponseAfter) EventType() ahp.EventType { return ahp.ModelResponseAfter }
 
 // EventType returns the type on the wire.
+func (*WorkDirBefore) EventType() ahp.EventType { return ahp.WorkspaceChangeBefore }
+
+// EventType returns the type on the wire.
 func (*BatchAfter) EventType() ahp.EventType { return ahp.ToolBatchAfter }
 
 // EventType returns the type on the wire.
@@ -179,6 +185,7 @@ func (*Inbound) moment()       {}
 func (*TurnStart) moment()     {}
 func (*RequestBefore) moment() {}
 func (*ResponseAfter) moment() {}
+func (*WorkDirBefore) moment() {}
 func (*BatchAfter) moment()    {}
 func (*TurnFinish) moment()    {}
 func (*Outbound) moment()      {}

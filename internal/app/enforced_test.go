@@ -29,6 +29,8 @@ type enforced struct {
 	op     string
 	// say returns the effects; nil says nothing at this event.
 	say func(q *ahp.Intercept) []ahp.Effect
+	// first is the model's first reply, where it isn't to write the marker.
+	first *modeltest.Turn
 	// mode is the permission mode, "" for accept-edits; more is what the model says
 	// after "done".
 	mode string
@@ -116,7 +118,11 @@ func TestEveryPromiseIsHeld(t *testing.T) {
 }
 
 func (e *enforced) run(t *testing.T, asProcess bool) {
-	w := newWorld(t, append([]modeltest.Turn{call("write", markerArgs), done()}, e.more...)...)
+	first := call("write", markerArgs)
+	if e.first != nil {
+		first = *e.first
+	}
+	w := newWorld(t, append([]modeltest.Turn{first, done()}, e.more...)...)
 	if e.want.next != "" {
 		w = newWorld(t, call("write", markerArgs), done(), modeltest.Turn{Text: "next"})
 	}

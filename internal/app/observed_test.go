@@ -129,7 +129,7 @@ func TestObserversSeeTheWholeRun(t *testing.T) {
 	want := []string{
 		"session.start", "user.message.inbound", "turn.start",
 		"model.request.before", "turn.progress", "model.response.after",
-		"tool.before c1", "tool.permission.resolved c1", "tool.progress c1", "tool.after c1", "workspace.change.after",
+		"tool.before c1", "tool.permission.resolved c1", "tool.progress c1", "workspace.change.before", "tool.after c1", "workspace.change.after",
 		"tool.before c2", "tool.permission.resolved c2", "tool.after c2", "file.changed",
 		"tool.before c3", "tool.permission.resolved c3", "tool.after c3", "file.changed",
 		"tool.before c5", "tool.permission.request c5", "tool.permission.resolved c5", "tool.after c5",

@@ -59,7 +59,7 @@ func deny() *ahp.Deny { return &ahp.Deny{Reason: "not on Fridays"} }
 // promises is every promise of the manifest, with the run that holds it.
 func promises() []enforced {
 	var rows []enforced
-	for _, part := range [][]enforced{anywhere(), prompts(), requests(), replies(), calls(), answers()} {
+	for _, part := range [][]enforced{anywhere(), prompts(), requests(), replies(), calls(), moves(), answers()} {
 		rows = append(rows, part...)
 	}
 	return rows
@@ -167,6 +167,24 @@ func calls() []enforced {
 		{on: ahp.ToolAfter, effect: ahp.EffectModify, op: "merge", say: always(modify(result, ahp.OpMerge, list(ahp.RoleTool, "and more"))), want: longer},
 		{on: ahp.ToolAfter, effect: ahp.EffectFlow, op: "stop", say: always(stop()), want: stoppedAfter},
 		{on: ahp.ToolBatchAfter, effect: ahp.EffectFlow, op: "stop", say: always(stop()), want: stoppedBatch},
+	}
+}
+
+// moving is a reply that changes the working directory and then writes the marker
+// there, or here if that is refused.
+func moving() modeltest.Turn {
+	return modeltest.Turn{Calls: []modeltest.Call{{ID: "call_0", Name: "bash", Args: `{"command":"mkdir sub; cd sub"}`}, {ID: "call_1", Name: "write", Args: markerArgs}}}
+}
+
+// moves are the effects on changes of the working directory.
+func moves() []enforced {
+	first := moving()
+	there := ran{requests: 2, said: "done\n", stderr: "NOTICE", unsent: []string{"NOTICE"}}
+	here := well()
+	here.sent, here.record = []string{"The working directory stays", "refused by backend org.test.judge. Reason: not on Fridays"}, "denied"
+	return []enforced{
+		{on: ahp.WorkspaceChangeBefore, effect: ahp.EffectMessage, first: &first, mode: "bypass", say: always(&ahp.Notice{Text: "NOTICE"}), want: there},
+		{on: ahp.WorkspaceChangeBefore, effect: ahp.EffectDeny, first: &first, mode: "bypass", say: always(deny()), want: here},
 	}
 }
 

@@ -35,7 +35,7 @@ func closed() map[ahp.EventType]ran {
 	return map[ahp.EventType]ran{
 		ahp.SessionStart: start, ahp.UserMessageInbound: prompt, ahp.TurnStart: prompt, ahp.ModelRequestBefore: stopped, ahp.ModelResponseAfter: asked,
 		ahp.ToolBefore: refused, ahp.ToolPermissionRequest: refused, ahp.ToolAfter: result, ahp.ToolBatchAfter: batch,
-		ahp.TurnFinishBefore: withheld, ahp.UserMessageOutbound: withheld,
+		ahp.WorkspaceChangeBefore: well(), ahp.TurnFinishBefore: withheld, ahp.UserMessageOutbound: withheld,
 	}
 }
 
@@ -70,8 +70,13 @@ func TestFailurePoliciesHoldEverywhere(t *testing.T) {
 }
 
 func failing(t *testing.T, on ahp.EventType, judge backend.Func, way, policy string, want ran) {
-	w := newWorld(t, call("write", markerArgs), done())
-	w.opts.Mode = "accept-edits"
+	first := call("write", markerArgs)
+	if on == ahp.WorkspaceChangeBefore {
+		first = moving()
+		want.marker = policy == "fail-closed" // else it is written where the command went
+	}
+	w := newWorld(t, first, done())
+	w.opts.Mode = "bypass"
 	if on == ahp.ToolPermissionRequest {
 		w.opts.Mode = "default"
 		want.marker = false // nobody can be asked

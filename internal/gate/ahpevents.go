@@ -99,8 +99,11 @@ func (p *parents) get(what string) string {
 	return p.ids[what]
 }
 
-// callKey names the proposal of a call among the parents, endKey its end.
+// callKey names the proposal of a call among the parents, endKey its end, moveKey
+// the proposal to change the working directory after it.
 func callKey(callID string) string { return "call " + callID }
+
+func moveKey(callID string) string { return "move " + callID }
 
 func endKey(callID string) string { return "end " + callID }
 

@@ -30,6 +30,8 @@ func (g *Gate) question(at agent.At, m agent.Moment) *question {
 		return g.request(at, m)
 	case *agent.ResponseAfter:
 		return g.response(at, m)
+	case *agent.WorkDirBefore:
+		return g.move(at, m)
 	case *agent.BatchAfter:
 		return g.batch(at, m)
 	case *agent.TurnFinish:
@@ -182,6 +184,18 @@ func (g *Gate) outbound(at agent.At, m *agent.Outbound) *question {
 		return err
 	}
 	return q
+}
+
+func (g *Gate) move(at agent.At, m *agent.WorkDirBefore) *question {
+	q := g.ask(ahp.WorkspaceChangeBefore, at)
+	q.event.Workspace = workDirChange(m.From, m.To)
+	q.event.ParentEventID = g.parents.get(callKey(m.CallID))
+	g.parents.set(moveKey(m.CallID), q.event.ID)
+	return q
+}
+
+func workDirChange(from, to string) *ahp.Workspace {
+	return &ahp.Workspace{Kind: "cwd", Change: ahp.WorkspaceState{Cwd: &to}, Prior: &ahp.WorkspaceState{Cwd: &from}, Reason: "a command changed it"}
 }
 
 func (g *Gate) batch(at agent.At, m *agent.BatchAfter) *question {

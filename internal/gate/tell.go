@@ -31,8 +31,10 @@ func (g *Gate) Tell(ctx context.Context, at agent.At, m agent.Moment) {
 		text := ahp.TextMessage(agent.ResultID(m.Call.ID), ahp.RoleTool, tool.Clean(m.Text))
 		e.PartialOutput, e.ParentEventID = &text, g.parents.get(callKey(m.Call.ID))
 	case *agent.WorkDirChange:
-		e.Workspace = &ahp.Workspace{Kind: "cwd", Change: ahp.WorkspaceState{Cwd: &m.To}, Prior: &ahp.WorkspaceState{Cwd: &m.From}, Reason: "a command changed it"}
-		e.ParentEventID = g.parents.get(endKey(m.CallID))
+		e.Workspace = workDirChange(m.From, m.To)
+		if e.ParentEventID = g.parents.get(moveKey(m.CallID)); e.ParentEventID == "" {
+			e.ParentEventID = g.parents.get(endKey(m.CallID))
+		}
 	default:
 		g.recordBug(fmt.Errorf("nobody can be told of %s", m.EventType()))
 		return
