@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/harness"
@@ -117,7 +118,7 @@ func (b *Boundary) approve(ctx context.Context, v *Verdict, out *harness.Outcome
 	if asked.Candidate != nil && asked.CandidateBy == (ahp.SubscriptionID{}) {
 		v.By = out.CandidateBy
 	}
-	yes, by := b.prompt(ctx, v, asked.Event)
+	yes, by := b.prompt(ctx, v, asked.Event, askers(out))
 	if ctx.Err() != nil {
 		v.Status, v.Reason = Interrupted, reasonInterrupted
 		return asked, nil
@@ -129,14 +130,14 @@ func (b *Boundary) approve(ctx context.Context, v *Verdict, out *harness.Outcome
 }
 
 // prompt returns the person's word. by is who spoke it, as the protocol calls them.
-func (b *Boundary) prompt(ctx context.Context, v *Verdict, e *ahp.Event) (yes bool, by string) {
+func (b *Boundary) prompt(ctx context.Context, v *Verdict, e *ahp.Event, askers []ahp.SubscriptionID) (yes bool, by string) {
 	if b.opts.Approve == nil {
 		return false, "policy"
 	}
 	shown, tool := *e, *e.Tool
 	shown.Tool, tool.Input = &tool, bytes.Clone(tool.Input) // what is shown can't change what runs
 	err := run.Protect(func() (err error) {
-		yes, err = b.opts.Approve(ctx, &shown)
+		yes, err = b.opts.Approve(ctx, Approval{Event: &shown, By: askers, Notices: slices.Clone(v.Notices)})
 		return err
 	})
 	if err != nil {
@@ -144,6 +145,17 @@ func (b *Boundary) prompt(ctx context.Context, v *Verdict, e *ahp.Event) (yes bo
 		return false, "policy"
 	}
 	return yes, "user"
+}
+
+// askers returns who answered with "ask".
+func askers(out *harness.Outcome) []ahp.SubscriptionID {
+	var by []ahp.SubscriptionID
+	for _, a := range out.Trace {
+		if slices.ContainsFunc(a.Effects, func(e ahp.Effect) bool { return e.EffectType() == ahp.EffectAsk }) {
+			by = append(by, a.By)
+		}
+	}
+	return by
 }
 
 // resolved tells the observers how a prompt ended.

@@ -51,11 +51,10 @@ type Options struct {
 	Session *ahp.Session
 	// Path names the covered tool path; empty means "native".
 	Path string
-	// Approve asks a person whether an operation that a backend answered with "ask"
-	// may run. The event holds the effective input, which is what is approved, and
-	// must not be changed. An error, a panic and a nil Approve refuse. It is called
-	// from the goroutine of the call, and should return when ctx ends.
-	Approve func(ctx context.Context, e *ahp.Event) (bool, error)
+	// Approve asks a person whether a call that a backend answered with "ask" may run.
+	// An error, a panic and a nil Approve refuse. It is called from the goroutine of
+	// the call, and should return when ctx ends.
+	Approve func(ctx context.Context, a Approval) (bool, error)
 	// OnMessage, if set, is told each message for the user as it is accepted. It may
 	// be called from several goroutines. Verdict.Notices has them as well.
 	OnMessage func(text string)
@@ -66,6 +65,16 @@ type Options struct {
 	// Budget bounds all the asking about one event, beside the deadline of each
 	// subscription; zero means no more than those.
 	Budget time.Duration
+}
+
+// Approval is what a person is asked about.
+type Approval struct {
+	// Event holds the tool and its effective input: that is what is approved.
+	Event *ahp.Event
+	// By are those who want the approval, in order.
+	By []ahp.SubscriptionID
+	// Notices are what backends want the person to know, in order.
+	Notices []string
 }
 
 // Boundary makes the calls of one session. Its methods may be called from any

@@ -163,6 +163,6 @@ func wantTexts(t *testing.T, got []ahp.Message, want ...string) {
 	}
 }
 
-func approves(yes bool) func(context.Context, *ahp.Event) (bool, error) {
-	return func(context.Context, *ahp.Event) (bool, error) { return yes, nil }
+func approves(yes bool) func(context.Context, boundary.Approval) (bool, error) {
+	return func(context.Context, boundary.Approval) (bool, error) { return yes, nil }
 }

@@ -134,3 +134,21 @@ func TestManifests(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParseCall holds that a call that is read is one that can be asked about.
+func FuzzParseCall(f *testing.F) {
+	for _, s := range []string{`{"name":"bash","input":{"command":"ls"}}`, `{"id":"i","name":"n","kind":"k","input":{}}`, `{"name":"x","input":[]}`, `{`} {
+		f.Add([]byte(s))
+	}
+	w := newWorld(f, boundary.Options{})
+	f.Fuzz(func(t *testing.T, line []byte) {
+		call, err := boundary.ParseCall(line)
+		if err != nil {
+			return
+		}
+		r, err := w.Tool(t.Context(), call, func(context.Context, ahp.Raw) (boundary.ToolOutput, error) { return boundary.ToolOutput{}, nil })
+		if err != nil || r.Status != boundary.Ran {
+			t.Errorf("%q: %s, %v", line, r.Status, err)
+		}
+	})
+}

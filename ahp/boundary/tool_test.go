@@ -33,7 +33,7 @@ func TestToolStatuses(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		judge    ahptest.Judge
-		approve  func(context.Context, *ahp.Event) (bool, error)
+		approve  func(context.Context, boundary.Approval) (bool, error)
 		exec     ran
 		status   boundary.Status
 		outcome  string
@@ -73,15 +73,15 @@ func TestToolStatuses(t *testing.T) {
 		{"refused", at(before, &ahp.Ask{}), approves(false), ok, boundary.Refused, "denied", "", "The operation needs an approval", []ahp.EventType{before, asks, resolved, after}},
 		{"refused, and nothing supplied", at(before, &ahp.Ask{}, returns(`1`)), approves(false), ok, boundary.Refused, "denied", "", "The operation needs an approval", []ahp.EventType{before, asks, resolved, after}},
 		{"nobody to approve", at(before, &ahp.Ask{}), nil, ok, boundary.Refused, "denied", "", "The operation needs an approval", []ahp.EventType{before, asks, resolved, after}},
-		{"the prompt failed", at(before, &ahp.Ask{}), func(context.Context, *ahp.Event) (bool, error) { return true, errors.New("no tty") }, ok, boundary.Refused, "denied", "",
+		{"the prompt failed", at(before, &ahp.Ask{}), func(context.Context, boundary.Approval) (bool, error) { return true, errors.New("no tty") }, ok, boundary.Refused, "denied", "",
 			"The operation needs an approval", []ahp.EventType{before, asks, resolved, after}},
-		{"the prompt panicked", at(before, &ahp.Ask{}), func(context.Context, *ahp.Event) (bool, error) { panic("tty") }, ok, boundary.Refused, "denied", "",
+		{"the prompt panicked", at(before, &ahp.Ask{}), func(context.Context, boundary.Approval) (bool, error) { panic("tty") }, ok, boundary.Refused, "denied", "",
 			"The operation needs an approval", []ahp.EventType{before, asks, resolved, after}},
 		{"denied at the prompt", both(at(before, &ahp.Ask{}), at(asks, deny)), approves(true), ok, boundary.Denied, "denied", "", "not here", []ahp.EventType{before, asks, after}},
 		{"stopped at the prompt", both(at(before, &ahp.Ask{}), at(asks, stop)), approves(true), ok, boundary.Stopped, "", "", "", []ahp.EventType{before, asks}},
 		{"rewritten at the prompt", both(at(before, &ahp.Ask{}, returns(`1`)), at(asks, rewrite)), approves(true), ok, boundary.Ran, "ok", `{"command":"pwd"}`, "out", []ahp.EventType{before, asks, resolved, after}},
 		{"cancelled while asked", cancelsAt(before, &cancel), nil, ok, boundary.Interrupted, "", "", "", nil},
-		{"cancelled at the prompt", at(before, &ahp.Ask{}), func(context.Context, *ahp.Event) (bool, error) { cancel(); return true, nil }, ok, boundary.Interrupted, "", "", "", []ahp.EventType{before, asks}},
+		{"cancelled at the prompt", at(before, &ahp.Ask{}), func(context.Context, boundary.Approval) (bool, error) { cancel(); return true, nil }, ok, boundary.Interrupted, "", "", "", []ahp.EventType{before, asks}},
 		{"cancelled while asked at the prompt", both(at(before, &ahp.Ask{}), cancelsAt(asks, &cancel)), approves(true), ok, boundary.Interrupted, "", "", "", []ahp.EventType{before}},
 		{"cancelled while it ran", nil, nil, func(ctx context.Context) (boundary.ToolOutput, error) {
 			cancel()
@@ -329,11 +329,15 @@ func TestCancelledAtTheLastMoment(t *testing.T) {
 // TestWhatIsShownCannotChangeWhatRuns has the prompt and the executor write into
 // what they were given.
 func TestWhatIsShownCannotChangeWhatRuns(t *testing.T) {
-	w := newWorld(t, boundary.Options{Approve: func(_ context.Context, e *ahp.Event) (bool, error) {
+	w := newWorld(t, boundary.Options{Approve: func(_ context.Context, a boundary.Approval) (bool, error) {
+		e := a.Event
+		if len(a.By) != 1 || a.By[0].Backend != "test.b1" || !slices.Equal(a.Notices, []string{"look"}) {
+			t.Errorf("asked by %v with %q", a.By, a.Notices)
+		}
 		copy(e.Tool.Input, `{"command":"rm"}`)
 		e.Tool.Name = "other"
 		return true, nil
-	}}, at(ahp.ToolBefore, &ahp.Ask{}))
+	}}, at(ahp.ToolBefore, &ahp.Notice{Text: "look"}), at(ahp.ToolBefore, &ahp.Ask{}))
 	r, err := w.Tool(t.Context(), boundary.ToolCall{Name: "bash", Input: ahp.Raw(input)}, func(_ context.Context, in ahp.Raw) (boundary.ToolOutput, error) {
 		if string(in) != input {
 			t.Errorf("ran on %s", in)

@@ -151,21 +151,27 @@ func TestContinuations(t *testing.T) {
 		t.Errorf("told %v, want %v", counts, want)
 	}
 	types, events := w.observed(t)
-	ends, finished := 0, ""
+	if ends := checkTurns(t, events); ends != 1 {
+		t.Errorf("%d turns ended: %q", ends, types)
+	}
+}
+
+// checkTurns holds that a turn after the first continues what was finished before,
+// and returns how many turns ended.
+func checkTurns(t *testing.T, events []*ahp.Event) (ends int) {
+	t.Helper()
+	finished := ""
 	for i, e := range events {
-		if e.Type == ahp.TurnEnd {
+		switch {
+		case e.Type == ahp.TurnEnd:
 			ends++
-		}
-		if e.Type == ahp.TurnFinishBefore {
+		case e.Type == ahp.TurnFinishBefore:
 			finished = e.ID
-		}
-		if e.Type == ahp.TurnStart && i > 0 && (e.Trigger != "continuation" || e.ParentEventID != finished) {
+		case e.Type == ahp.TurnStart && i > 0 && (e.Trigger != "continuation" || e.ParentEventID != finished):
 			t.Errorf("the next turn has trigger %q and parent %q", e.Trigger, e.ParentEventID)
 		}
 	}
-	if ends != 1 {
-		t.Errorf("%d turns ended: %q", ends, types)
-	}
+	return ends
 }
 
 // TestUnusedStepsComeBack holds that asking costs nothing.
