@@ -248,6 +248,13 @@ func infoOf(t reflect.Type) info {
 		return info{open: true, rule: "AHP-CAP-001"}
 	case *ManagedPolicy:
 		return info{open: true, rule: "AHP-CAP-001", check: check(checkManagedPolicy)}
+	}
+	return documentInfo(t)
+}
+
+// documentInfo is infoOf for registrations and for what stands alone.
+func documentInfo(t reflect.Type) info {
+	switch reflect.New(t).Interface().(type) {
 	case *Registration:
 		return info{open: true, rule: "AHP-REG-001", check: check(checkRegistration)}
 	case *Backend:
