@@ -163,7 +163,9 @@ type Asked struct {
 	// Failure is the failure class when Answer is "failed", Policy what it led to.
 	Failure string `json:"failure,omitempty"`
 	Policy  string `json:"policy,omitempty"`
-	MS      int64  `json:"ms"`
+	// Attempts is how often the request was sent, where that was not once.
+	Attempts int   `json:"attempts,omitzero"`
+	MS       int64 `json:"ms"`
 }
 
 // Approval scopes.
@@ -325,6 +327,9 @@ type HooksDecided struct {
 	// model said there is only the SHA-256, as it may be what had to be kept out.
 	Original     string `json:"original,omitempty"`
 	OriginalHash string `json:"original_hash,omitempty"`
+	// LeftOut lists the calls of a reply that a backend took out of it, as id and
+	// tool.
+	LeftOut []string `json:"left_out,omitempty"`
 	// Request is a changed request to the model, in order.
 	Request []RequestItem `json:"request,omitempty"`
 	// Injected is context for the model, Later what waits for the next prompt,

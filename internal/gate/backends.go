@@ -226,6 +226,9 @@ func askedBackends(out *harness.Outcome, t ahp.EventType) []event.Asked {
 	var asked []event.Asked
 	for _, a := range out.Trace {
 		e := event.Asked{Kind: "backend", Name: fmt.Sprintf("%s#%d", a.By.Backend, a.By.Index), Step: string(t), EventID: out.Event.ID, MS: a.Milliseconds}
+		if a.Attempts != 1 {
+			e.Attempts = a.Attempts
+		}
 		switch {
 		case a.Failure != nil:
 			e.Answer, e.Failure, e.Policy, e.Reason = "failed", string(a.Failure.Class), string(a.Policy), a.Failure.Detail

@@ -304,6 +304,11 @@ func TestRepliesAreEdited(t *testing.T) {
 		}
 		if say.Reply == nil || show1(&model.Request{Messages: []*model.Message{say.Reply}}) != tt.want {
 			t.Errorf("%s: %+v %+v", tt.name, say.Refusal, say.Reply)
+			continue
+		}
+		left := len(reply.ToolCalls()) - len(say.Reply.ToolCalls())
+		if d := last[*event.HooksDecided](r.log); len(d.LeftOut) != left || left > 0 && d.LeftOut[left-1] != "c2 read" {
+			t.Errorf("%s: the record has left out %q", tt.name, d.LeftOut)
 		}
 	}
 }

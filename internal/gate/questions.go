@@ -149,13 +149,21 @@ func (g *Gate) response(at agent.At, m *agent.ResponseAfter) *question {
 
 // takeReply takes what became of a reply.
 func takeReply(item string, was *model.Message) func(*harness.Outcome, *agent.Say, *event.HooksDecided) error {
-	return func(out *harness.Outcome, say *agent.Say, _ *event.HooksDecided) (err error) {
-		if out.Changed {
-			a := newAdopted()
-			a.know(item, was)
-			say.Reply, err = a.reply(out.Event.Items.Messages)
+	return func(out *harness.Outcome, say *agent.Say, d *event.HooksDecided) (err error) {
+		if !out.Changed {
+			return nil
 		}
-		return err
+		a := newAdopted()
+		a.know(item, was)
+		if say.Reply, err = a.reply(out.Event.Items.Messages); err != nil {
+			return err
+		}
+		for _, c := range was.ToolCalls() {
+			if !a.calls[c.ID] {
+				d.LeftOut = append(d.LeftOut, c.ID+" "+c.Name)
+			}
+		}
+		return nil
 	}
 }
 
