@@ -23,8 +23,9 @@ func newValidate(sys system) *cobra.Command {
 fault, what was found and what was expected. A FILE that ends in .jsonl is judged as
 the stdio binding frames messages: one a line.
 
-KIND is ` + kindList() + `.
-The kind "any" goes by the members of the message.
+KIND is one of
+  ` + strings.ReplaceAll(kindList(), ", ", "\n  ") + `
+which goes by the members of the message.
 
 --context FILE holds what is known around the message: for a response to an intercept
 {"event", "current": {TARGET: VALUE}, "mode", "action"}, and its edits are tried; for a
@@ -57,7 +58,7 @@ func kindList() string {
 	for i, k := range kinds {
 		names[i] = string(k)
 	}
-	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+	return strings.Join(names, ", ")
 }
 
 type validateOptions struct {
@@ -78,7 +79,7 @@ func (o *validateOptions) run(sys system, files []string) error {
 	kind := validate.Kind(o.kind)
 	switch {
 	case !slices.Contains(validate.Kinds(), kind):
-		return fmt.Errorf("--as %q: expected %s", o.kind, kindList())
+		return fmt.Errorf("--as %q: expected one of %s", o.kind, kindList())
 	case len(files) == 0:
 		return errors.New("no FILE: expected one, or \"-\" for standard input")
 	}
