@@ -75,6 +75,9 @@ func TestLiteralSecretsAreLint(t *testing.T) {
 	if _, err := ahp.DecodeRegistration([]byte(text)); !errors.As(err, new(*ahp.Error)) {
 		t.Errorf("got %v", err)
 	}
+	if found := ahp.LintSecrets([]byte("[" + strings.Repeat(`{"password":"x"},`, 5000) + "{}]")); len(found) != 100 {
+		t.Errorf("%d findings in a hostile text", len(found))
+	}
 	if found := ahp.LintSecrets([]byte(text[:180])); len(found) != 1 {
 		t.Errorf("in half of the text: %v", found)
 	}
