@@ -101,7 +101,7 @@ func (l *Lineage) Add(e *Event) error {
 func (l *Lineage) Len() int { return len(l.order) }
 
 func lineageError(pointer, found, expected string) error {
-	return &Error{Kind: KindLineage, Pointer: pointer, Offset: -1, Found: found, Expected: expected, Requirement: "AHP-CORE-003"}
+	return &Error{Kind: KindLineage, Pointer: pointer, Offset: -1, Found: found, Expected: expected}
 }
 
 // noChange refuses an actual update that changes nothing.
