@@ -166,7 +166,10 @@ func (a *adopted) append(out *model.Message, m *ahp.Message) error {
 		if err != nil {
 			return err
 		}
-		if p.ToolResult != nil && out.Role != event.RoleTool || p.ToolCall != nil && out.Role != event.RoleAssistant {
+		if p.Reasoning != nil && out.Role != event.RoleAssistant {
+			p = event.TextPart(*p.Reasoning)
+		}
+		if (p.ToolResult != nil) != (out.Role == event.RoleTool) || p.ToolCall != nil && out.Role != event.RoleAssistant {
 			return fmt.Errorf("the part %s can't be in a message of the role %s", m.Parts[j].ID, m.Role)
 		}
 		if ok {
@@ -236,10 +239,13 @@ func (a *adopted) message(m *ahp.Message, was *model.Message) (*model.Message, e
 // sendable reports why no model would take the messages, or nil.
 func sendable(list []*model.Message) error {
 	open := map[string]bool{}
-	for _, m := range list {
+	for i, m := range list {
 		if m.Role != event.RoleTool {
 			if len(open) > 0 {
 				return errors.New("a tool call has no result right behind it")
+			}
+			if m.Role == event.RoleAssistant && (i == 0 || list[i-1].Role == event.RoleAssistant) {
+				return errors.New("a message of the model's own is the first, or follows another")
 			}
 			for _, c := range m.ToolCalls() {
 				open[c.ID] = true
