@@ -55,6 +55,17 @@ func NativeHosts() []string {
 	return out
 }
 
+// NativeNames returns the names that the table has for a host, in its order.
+func NativeNames(host string) []string {
+	var out []string
+	for _, r := range nativeRows() {
+		if r.host == host {
+			out = append(out, strings.Fields(r.names)...)
+		}
+	}
+	return out
+}
+
 // nativeIndex is the table by name. It is made at the first use: most runs of a
 // command judge nothing.
 var nativeIndex = sync.OnceValue(func() map[string][]Native {

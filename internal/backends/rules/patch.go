@@ -15,17 +15,13 @@ const patchStart = "*** Begin Patch"
 // the input that looks like one counts.
 func (r *reader) patch(n policy.Native) {
 	before := len(r.subjects)
+	r.pathsIn(r.input, pathMembers, []string{"write", n.Tool}, 0)
 	for _, name := range slices.Sorted(maps.Keys(r.input)) {
 		v := r.input[name]
 		if list, is := v.([]any); is { // ["apply_patch", "*** Begin Patch…"]
 			v = strings.Join(textsIn(list), "\n")
 		}
-		text, is := v.(string)
-		switch {
-		case !is:
-		case oneOf(name, pathMembers):
-			r.path(text, "", []string{"write", "edit"}, 0)
-		case strings.Contains(text, patchStart) || oneOf(name, "patch patchtext input command cmd diff"):
+		if text, is := v.(string); is && (strings.Contains(text, patchStart) || oneOf(name, "patch patchtext input command cmd diff")) {
 			r.patchText(text)
 		}
 	}
@@ -34,10 +30,9 @@ func (r *reader) patch(n policy.Native) {
 	}
 }
 
-// patchText adds the files that a patch names. A file that is added, removed or
-// moved is written; one that is updated is edited.
+// patchText adds the files that a patch, or a command with a patch in it, names. A
+// file that is added, removed or moved is written; one that is updated is edited.
 func (r *reader) patchText(text string) {
-	before := len(r.subjects)
 	diff := !strings.Contains(text, patchStart)
 	for line := range strings.SplitSeq(text, "\n") {
 		if !diff {
@@ -49,9 +44,6 @@ func (r *reader) patchText(text string) {
 				r.patched(strings.TrimSpace(name), h.tools, diff)
 			}
 		}
-	}
-	if len(r.subjects) == before {
-		r.miss("no file is named in its patch")
 	}
 }
 

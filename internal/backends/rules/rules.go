@@ -45,8 +45,9 @@ type Backend struct {
 	env   policy.Env
 	// named are the tools that some rule names.
 	named map[string]bool
-	// relative says that some deny or ask rule has a pattern relative to a root.
-	relative bool
+	// relative says that some deny or ask rule has a pattern relative to a root, and
+	// general that some is about every tool and has a pattern.
+	relative, general bool
 }
 
 // New compiles the rules of a document. The warnings are of rules that stay in
@@ -67,6 +68,7 @@ func New(d *Document, opts Options) (b *Backend, warnings []string, err error) {
 	}
 	for _, r := range slices.Concat(d.lists.Deny, d.lists.Ask) {
 		name, pattern, has := strings.Cut(r.Text, "(")
+		b.general = b.general || has && name == "*"
 		kind := known.Tools[name]
 		paths := name == "*" || kind == policy.SubjectPath || kind == policy.SubjectText
 		b.relative = b.relative || has && paths && !strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "~") && !strings.HasPrefix(pattern, "**")
@@ -171,6 +173,9 @@ func (b *Backend) judge(ctx context.Context, e *ahp.Event) (verdict, error) {
 					return v, fmt.Errorf("%w: %w", backend.ErrUnavailable, ctx.Err())
 				}
 				r := b.rules.Evaluate(in)
+				if r.Step == policy.StepPath && len(s.tools) == 0 {
+					r = b.nowhere(in, r)
+				}
 				v.raise(r.Verdict, r.Reason)
 			}
 		}
@@ -182,6 +187,17 @@ func (b *Backend) judge(ctx context.Context, e *ahp.Event) (verdict, error) {
 		}
 	}
 	return v, nil
+}
+
+// nowhere judges a path that leads nowhere, of a tool that nobody knows to work with
+// files: what it calls a path may be none. Only where a rule is about such a tool the
+// refusal stands.
+func (b *Backend) nowhere(in policy.Input, refused policy.Result) policy.Result {
+	if b.general || b.named[in.Call.Tool] {
+		return refused
+	}
+	in.Declaration.Kind = policy.SubjectText
+	return b.rules.Evaluate(in)
 }
 
 func (b *Backend) cannot(t *ahp.Tool, why string) string {

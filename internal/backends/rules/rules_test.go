@@ -3,6 +3,7 @@ package rules_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/abhed/abhed/ahp/ahptest"
 	"github.com/abhed/abhed/ahp/backend"
 	"github.com/abhed/abhed/internal/backends/rules"
+	"github.com/abhed/abhed/internal/policy"
 	"github.com/abhed/abhed/internal/require"
 	"github.com/abhed/abhed/internal/strictjson"
 )
@@ -183,10 +185,44 @@ func TestHosts(t *testing.T) {
 		{"invented", `{"command":"rm -rf /"}`, "ask"},
 		{"invented", `{"command":"git push"}`, "none"},
 		{"invented", `{"x":1}`, "none"},
+		{"invented", `{"path":"missing/../x"}`, "none"}, // perhaps no file at all
+		{"deploy", `{"path":"missing/../x"}`, "deny"},   // but a rule is about this one
+		{"Bash", `{"command":"grep -r '*** Begin Patch' ."}`, "none"},
 	} {
 		if got, reason := answer(t, b, call(root, tt.tool, tt.input)); got != tt.want {
 			t.Errorf("%s %s: %s (%s), want %s", tt.tool, tt.input, got, reason, tt.want)
 		}
+	}
+}
+
+// TestEveryName holds that whatever tool of whatever host does what a rule forbids of
+// Abhed's own is denied, and that the same call of something else isn't.
+func TestEveryName(t *testing.T) {
+	b, _, root := newBackend(t, `{"rules":{"deny":["bash(forbidden *)","read(forbidden/**)","write(forbidden/**)","edit(forbidden/**)","glob(forbidden/**)","grep(forbidden/**)","fetch(https://forbidden.example/*)","task(forbidden*)","skill(forbidden*)"]}}`)
+	inputs := map[policy.SubjectKind][]string{
+		policy.SubjectCommand: {`{"command":"%s thing"}`, `{"cmd":["%s","thing"]}`, `{"commands":["ls","%s thing"]}`},
+		policy.SubjectPath:    {`{"path":"%s/x"}`, `{"file_path":"%s/x"}`, `{"filePath":"%s/x"}`, `{"paths":["a","%s/x"]}`, `{"files":[{"path":"%s/x"}]}`},
+		policy.SubjectURL:     {`{"url":"https://%s.example/x"}`, `{"urls":["https://a.example/","https://%s.example/x"]}`},
+		policy.SubjectText:    {`{"prompt":"%s thing"}`},
+	}
+	calls := 0
+	for _, host := range policy.NativeHosts() {
+		for _, name := range policy.NativeNames(host) {
+			for _, native := range policy.LookupNative(name) {
+				for _, input := range inputs[native.Kind] {
+					calls++
+					if got, reason := answer(t, b, call(root, name, fmt.Sprintf(input, "forbidden"))); got != "deny" {
+						t.Errorf("%s: %s %s: %s (%s)", host, name, input, got, reason)
+					}
+					if got, reason := answer(t, b, call(root, name, fmt.Sprintf(input, "open"))); got == "deny" {
+						t.Errorf("%s: %s %s: %s (%s)", host, name, input, got, reason)
+					}
+				}
+			}
+		}
+	}
+	if calls < 500 {
+		t.Errorf("%d calls", calls)
 	}
 }
 
@@ -310,6 +346,10 @@ func FuzzCall(f *testing.F) {
 		}
 	}
 	open, _, root := newBackend(f, document)
+	everything, _, _ := newBackend(f, `{"rules":{"deny":["*(prod*)"]}}`)
+	if got, _ := answer(f, everything, call(root, "invented", `{"path":"missing/../x"}`)); got != "deny" {
+		f.Error(got)
+	}
 	closed, _, _ := newBackend(f, `{"rules":{"deny":["*"]}}`)
 	f.Fuzz(func(t *testing.T, tool, input string) {
 		e := call(root, tool, input)
