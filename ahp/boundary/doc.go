@@ -47,7 +47,7 @@ type Options struct {
 	// holds no secret.
 	Source string
 	// Session is the session that all events belong to; nil is for a harness that has
-	// none, and then there is no session.start.
+	// none, and then there is no session.start. It must not change afterwards.
 	Session *ahp.Session
 	// Path names the covered tool path; empty means "native".
 	Path string
