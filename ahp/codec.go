@@ -56,7 +56,7 @@ func DecodeEvent(data []byte) (*Event, error) {
 
 // Encode returns e as JSON, validated.
 func (e *Event) Encode() ([]byte, error) {
-	w := &writer{}
+	w := &writer{buf: make([]byte, 0, e.about())}
 	w.event(e)
 	b, err := w.done()
 	if err != nil {
@@ -66,6 +66,20 @@ func (e *Event) Encode() ([]byte, error) {
 		return nil, withoutOffset(err)
 	}
 	return b, nil
+}
+
+// about returns roughly how long the text of e is, so that it needn't be moved as it
+// grows.
+func (e *Event) about() int {
+	n := 768
+	if e == nil {
+		return n
+	}
+	n += len(e.Native) + len(e.Params)
+	if e.Tool != nil {
+		n += len(e.Tool.Input)
+	}
+	return n
 }
 
 // Validate reports how e breaks the rules of its event type, or nil. The error is
