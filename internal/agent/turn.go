@@ -51,7 +51,7 @@ func (l *Loop) open(ctx context.Context, prompt string, given []string) *end {
 		return e
 	}
 	text, item := tool.Clean(prompt), ItemID(len(l.messages), nil)
-	var by []string
+	var by, injected []string
 	if l.hooked(ahp.UserMessageInbound) {
 		say, e := l.consult(ctx, &Inbound{Item: item, Text: text})
 		if e != nil {
@@ -75,12 +75,12 @@ func (l *Loop) open(ctx context.Context, prompt string, given []string) *end {
 		if say.Stop != "" {
 			return &end{ReasonStopped, say.Stop}
 		}
-		text, by = say.Text, append(by, say.By...)
-		if e := l.sayAll(say.Injected); e != nil {
-			return e
-		}
+		text, by, injected = say.Text, append(by, say.By...), say.Injected
 	}
-	return l.say(event.ActorUser, event.TrustOperator, text, by...)
+	if e := l.say(event.ActorUser, event.TrustOperator, text, by...); e != nil {
+		return e
+	}
+	return l.sayAll(injected)
 }
 
 // close lets the observers know how the turn ended.

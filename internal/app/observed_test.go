@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -323,5 +324,45 @@ func TestFailureIsNewsForTheOthers(t *testing.T) {
 	}
 	if want := []string{"org.test.broken tool.before fail-open", "org.test.dead hook.failure none"}; !slices.Equal(failed, want) {
 		t.Errorf("the record has the failures %q, want %q", failed, want)
+	}
+}
+
+// TestMessagesKeepTheirIds compares the ids under which messages are sent: with a
+// request each time, and in the events that are about one of them, a resume and
+// injected context included.
+func TestMessagesKeepTheirIds(t *testing.T) {
+	w := newWorld(t, call("write", markerArgs), done(), modeltest.Turn{Text: "next"})
+	w.opts.Mode = "accept-edits"
+	l := &listener{judge: func(_ context.Context, q *ahp.Intercept) ([]ahp.Effect, error) {
+		if e := q.Event; e.Type == ahp.TurnStart || e.Type == ahp.ToolAfter {
+			return backend.Answer(q, inject(ahp.DeliverNow))
+		}
+		return nil, nil
+	}}
+	w.hooks("org.test.watch", l.serve(t), intercept("*", "fail-closed")+","+strings.Replace(observeAll, "*", "turn.*", 1))
+	if r := w.run(t.Context()); r.code != 0 {
+		t.Fatalf("exit %d: %s", r.code, r.err)
+	}
+	w.opts.Continue, w.opts.Prompt = true, "more"
+	if r := w.run(t.Context()); r.code != 0 {
+		t.Fatalf("exit %d: %s", r.code, r.err)
+	}
+	byID := map[string]string{}
+	for _, e := range l.events {
+		list := e.Items.Messages
+		if e.Message != nil {
+			list = append(list, e.Message.Messages...)
+		}
+		for _, m := range list {
+			said := string(m.Role) + " " + text(m)
+			if was, ok := byID[m.ID]; ok && was != said {
+				t.Errorf("%s has the message %s as %q, before it was %q", e.Type, m.ID, said, was)
+			}
+			byID[m.ID] = said
+		}
+	}
+	ids := slices.Sorted(maps.Keys(byID))
+	if want := []string{"call_1:result", "m1", "m2", "m3", "m5", "m6", "m7", "m8", "m9", "system"}; !slices.Equal(ids, want) {
+		t.Errorf("ids %v, want %v: %v", ids, want, byID)
 	}
 }

@@ -80,7 +80,7 @@ func anywhere() []enforced {
 	rows = append(rows, enforced{on: ahp.ToolPermissionRequest, effect: ahp.EffectMessage, mode: "default", say: always(&ahp.Notice{Text: "NOTICE"}),
 		want: ran{requests: 2, said: "done\n", stderr: "NOTICE", unsent: []string{"NOTICE"}, sent: []string{"Nobody can be asked"}}})
 	for t, before := range map[ahp.EventType]string{
-		ahp.SessionStart: "user CONTEXT\nuser do it\nassistant", ahp.TurnStart: "user CONTEXT\nuser do it\nassistant",
+		ahp.SessionStart: "user CONTEXT\nuser do it\nassistant", ahp.TurnStart: "user do it\nuser CONTEXT\nassistant",
 		ahp.ModelRequestBefore: "user do it\nuser CONTEXT\nassistant", ahp.ToolBefore: "for call_1\nuser CONTEXT\n",
 		ahp.ToolAfter: "for call_1\nuser CONTEXT\n", ahp.ToolBatchAfter: "for call_1\nuser CONTEXT\n",
 	} {
