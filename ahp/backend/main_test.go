@@ -3,6 +3,7 @@ package backend_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -119,7 +120,8 @@ func TestStopIsBounded(t *testing.T) {
 		}), backend.Options{Grace: 3 * time.Second})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- s.ServeStdio(ctx, r, io.Discard) }()
+		var out strings.Builder
+		go func() { done <- s.ServeStdio(ctx, r, &out) }()
 		w.Write(append(request(t, "e", "ls"), '\n'))
 		<-entered
 		began := time.Now()
@@ -128,13 +130,17 @@ func TestStopIsBounded(t *testing.T) {
 		if took := time.Since(began); took != 3*time.Second {
 			t.Errorf("the context ended after %v", took)
 		}
-		if err := <-done; err == nil {
-			t.Error("no error")
+		if err := <-done; err == nil || errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
 		}
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("it took %v", took)
 		}
 		close(release)
+		synctest.Wait()
+		if out.Len() > 0 {
+			t.Errorf("written after the end: %s", out.String())
+		}
 	})
 }
 

@@ -28,7 +28,8 @@ func weight(msg []byte) int { return 1 + len(msg)/waitingUnit }
 // observations are handled beside them, in order. It returns nil at the end of in,
 // and ctx's error otherwise, when everything that was read has been handled: after
 // ctx's end nothing more is read, and what is being judged has Options.Grace before
-// its own context ends.
+// its own context ends; a handler that ignores that for another second is left behind
+// and is an error.
 //
 // in is closed when ctx ends, if it can be. A Read that doesn't end with that, such
 // as one of a pipe that is standard input, is left behind: the program should end.
@@ -56,7 +57,10 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		return err
 	case <-l.busy.stop():
 	case <-patience.C:
-		s.report(errors.New("backend: a handler goes on after the end of its context"))
+		l.mute()
+		err := errors.New("backend: a handler goes on after the end of its context")
+		s.report(err)
+		return err
 	}
 	wake := time.NewTimer(20 * time.Millisecond)
 	defer wake.Stop()
@@ -77,6 +81,16 @@ type stdioLoop struct {
 	notes  *notes
 	reader *bufio.Reader
 	busy   *busy
+
+	mu    sync.Mutex // orders replies before mute
+	muted bool
+}
+
+// mute keeps a handler that is not waited for from writing.
+func (l *stdioLoop) mute() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.muted = true
 }
 
 // serve handles lines until in ends or ctx does.
@@ -157,6 +171,11 @@ func (l *stdioLoop) message(msg []byte) error {
 }
 
 func (l *stdioLoop) write(reply []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.muted {
+		return l.ctx.Err()
+	}
 	if _, err := l.out.Write(append(reply[:len(reply):len(reply)], '\n')); err != nil {
 		return fmt.Errorf("backend: write a reply: %w", err)
 	}

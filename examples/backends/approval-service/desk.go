@@ -14,14 +14,14 @@ import (
 
 // page shows what waits. Everything in it comes from an agent, so the template
 // escapes it, and visible shows what a browser would hide.
-const page = `<!doctype html><meta charset="utf-8"><title>Approvals</title><meta http-equiv="refresh" content="3">
+const page = `<!doctype html><meta charset="utf-8"><title>Approvals</title>{{if not .}}<meta http-equiv="refresh" content="2">{{end}}
 <h1>{{len .}} waiting</h1>
-{{range .}}<form method="post" action="/decide"><h2>{{.Tool}}</h2><pre>{{.Input}}</pre>
+{{range .}}<form method="post" action="/decide"><h2>{{.Tool}}</h2><p>in {{.Dir}}</p><pre>{{.Input}}</pre>
 <input type="hidden" name="id" value="{{.ID}}"><input name="reason" placeholder="reason of a refusal">
 <button name="verdict" value="approve">Approve</button> <button name="verdict" value="refuse">Refuse</button></form>{{end}}`
 
 // row is one waiting call as the page has it.
-type row struct{ ID, Tool, Input string }
+type row struct{ ID, Tool, Input, Dir string }
 
 // desk is where people decide:
 //
@@ -76,7 +76,10 @@ func desk(q *queue, token string) http.Handler {
 func rows(waiting []*pending) []row {
 	out := make([]row, len(waiting))
 	for i, p := range waiting {
-		out[i] = row{p.id, visible(p.event.Tool.Name), visible(string(p.event.Tool.Input))}
+		out[i] = row{ID: p.id, Tool: visible(p.event.Tool.Name), Input: visible(string(p.event.Tool.Input)), Dir: "an unknown folder"}
+		if s := p.event.Session; s != nil && s.Cwd != "" {
+			out[i].Dir = visible(s.Cwd)
+		}
 	}
 	return out
 }
