@@ -75,7 +75,7 @@ func (h *Harness) Begin(ctx context.Context, e *ahp.Event, caps *ahp.Capabilitie
 		return nil, err
 	}
 	c := &Chain{h: h, opts: opts, event: e, caps: caps, now: start, over: opts.ObserveOnly}
-	if opts.Budget > 0 {
+	if opts.Budget != 0 {
 		c.until = time.Now().Add(opts.Budget)
 	}
 	for _, s := range h.subs {

@@ -30,9 +30,10 @@ type DispatchOptions struct {
 	// call they are never sent.
 	HoldObservers bool
 	// Budget bounds the whole call, observations included, from when it starts; zero
-	// means no bound but ctx and the deadlines of the subscriptions. At its end
-	// everybody who has not answered counts as failed under its own policy, and the
-	// Outcome is Expired; the end of ctx, in contrast, interrupts the call.
+	// means no bound but ctx and the deadlines of the subscriptions, and less that
+	// there is no time left. At its end everybody who has not answered counts as failed
+	// under its own policy, and the Outcome is Expired; the end of ctx, in contrast,
+	// interrupts the call.
 	Budget time.Duration
 }
 

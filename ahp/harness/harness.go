@@ -10,7 +10,12 @@
 // deny wins over everything; nothing accepted makes a permission less strict, but
 // that a changed input drops an earlier allow; cancellation beats all of it, and
 // starts nothing new. Observers never delay a decision and can't change it. Every
-// goroutine and process that a Harness starts ends with Close.
+// goroutine and process that a Harness starts ends with Close, and a session that
+// waits for nobody has none.
+//
+// Dispatch is the whole of it in one call. A host that owns its loop, or that has to
+// authorise what a backend wants before it counts, plays a Chain of Exchanges, which
+// is what Dispatch does.
 //
 // Do not assume that an outcome without a denial permits anything: the harness's
 // own rules, approvals and sandbox still apply. Do not assume that an observation

@@ -218,3 +218,21 @@ func TestBudget(t *testing.T) {
 		})
 	}
 }
+
+// TestNoBudgetLeft holds that less than nothing is no unbounded budget.
+func TestNoBudgetLeft(t *testing.T) {
+	for _, policy := range []ahp.FailurePolicy{ahp.FailOpen, ahp.FailClosed} {
+		fake := ahptest.NewFake(nil)
+		h := newHarness(t, harness.Options{}, intercepts(fake, policy))
+		out, err := h.Dispatch(t.Context(), ahptest.ToolBefore("e", "{}"), noAllow(), nil, harness.DispatchOptions{Budget: -time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(fake.Messages()) != 0 || !out.Expired || out.Interrupted || (out.Denial() != nil) != (policy == ahp.FailClosed) {
+			t.Errorf("%s: asked %d times, %+v", policy, len(fake.Messages()), out.Outcome)
+		}
+		if a := out.Trace[0]; a.Attempts != 0 || a.Failure.Class != ahp.FailDeadline || a.Policy != policy {
+			t.Errorf("%s: %+v", policy, a)
+		}
+	}
+}
