@@ -142,6 +142,8 @@ func (p *probe) wantEffects(a *answer, m *message) ([]ahp.Effect, error) {
 	o, err := harness.Evaluate(q, a.raw)
 	var rpc *ahp.RPCError
 	switch {
+	case p.observer && errors.As(err, &rpc):
+		return nil, p.wantError(a, m.id, false, ahp.CodeUnsupportedEvent)
 	case errors.As(err, &rpc):
 		return nil, p.failf("the answer is error %d (%s), expected a result", rpc.Code, rpc.Message)
 	case err != nil:

@@ -40,6 +40,10 @@ type Options struct {
 	// Events are the event types that the backend claims to support. The first one
 	// is used where a check needs just any. Empty means tool.before.
 	Events []ahp.EventType
+	// ObserverOnly tells that the backend decides about no event: it answers every
+	// decision request with -32002. Events is then of no use, and the profile
+	// tool-interception isn't claimed.
+	ObserverOnly bool
 	// DenyInput is a tool input, a JSON object, that the backend is expected to
 	// deny at tool.before; nil means that none is known.
 	DenyInput ahp.Raw
@@ -99,7 +103,10 @@ func Backend(ctx context.Context, target Target, opts Options) (*Report, error) 
 	if err := e.reach(ctx); err != nil {
 		return nil, &PeerError{Peer: e.peer(), Err: err}
 	}
-	pl := plan{role: RoleBackend, binding: e.binding, profiles: opts.Profiles, only: opts.Only, redact: e.redact, after: e.after}
+	pl := plan{
+		role: RoleBackend, binding: e.binding, profiles: e.opts.Profiles, only: opts.Only, redact: e.redact, after: e.after,
+		prepare: func(p *probe) { p.observer = opts.ObserverOnly },
+	}
 	results, err := execute(ctx, pl, backendChecks(), e)
 	if err != nil {
 		return nil, err
@@ -153,6 +160,12 @@ func newBackendEnv(target Target, opts Options) (*backendEnv, error) {
 		if !slices.Contains(profiles(), profile) {
 			return nil, fmt.Errorf("conformance: %q is no profile; there are %v", profile, profiles())
 		}
+	}
+	if opts.ObserverOnly {
+		if e.opts.Profiles == nil {
+			e.opts.Profiles = profiles()
+		}
+		e.opts.Profiles = slices.DeleteFunc(slices.Clone(e.opts.Profiles), func(p Profile) bool { return p == ProfileToolInterception })
 	}
 	if opts.DenyInput != nil && (strictjson.Check(opts.DenyInput, strictjson.Options{}) != nil || !opts.DenyInput.IsObject()) {
 		return nil, errors.New("conformance: the input to deny isn't a JSON object")

@@ -31,6 +31,9 @@ func refusalChecks() []backendCheck {
 // refuses holds that each variant is refused with one of the codes; the id may be
 // null if null is true.
 func refuses(ctx context.Context, p *probe, e *backendEnv, null bool, codes []int64, variants ...variant) error {
+	if p.observer { // it need not look at events that it doesn't take
+		codes = append(codes[:len(codes):len(codes)], ahp.CodeUnsupportedEvent)
+	}
 	return e.each(ctx, p, variants, func(a *answer, m *message) error { return p.wantError(a, m.id, null, codes...) })
 }
 

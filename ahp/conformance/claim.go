@@ -16,11 +16,13 @@ type Claim struct {
 type ProfileClaim struct {
 	Profile Profile `json:"profile"`
 	Met     bool    `json:"met"`
-	// Broken names the checks that stand against it.
+	// Broken names the checks that stand against it, but for those that were
+	// blocked.
 	Broken []string `json:"broken,omitempty"`
-	// Passed and Warned count checks.
-	Passed int `json:"passed"`
-	Warned int `json:"warned"`
+	// Blocked, Passed and Warned count checks.
+	Blocked int `json:"blocked"`
+	Passed  int `json:"passed"`
+	Warned  int `json:"warned"`
 }
 
 // profiles lists all profiles in the order of the specification.
@@ -42,6 +44,8 @@ func claim(role Role, revision string, binding Binding, results []Result) Claim 
 			}
 			tried = true
 			switch {
+			case r.Failed() && r.Verdict == Blocked:
+				pc.Blocked++
 			case r.Failed() || r.Verdict == SuiteError:
 				pc.Broken = append(pc.Broken, r.ID)
 			case r.Verdict == Warn:
@@ -53,7 +57,7 @@ func claim(role Role, revision string, binding Binding, results []Result) Claim 
 		if !tried {
 			continue
 		}
-		pc.Met = len(pc.Broken) == 0 && pc.Passed > 0
+		pc.Met = len(pc.Broken) == 0 && pc.Blocked == 0 && pc.Passed > 0
 		met[profile] = pc.Met
 		c.Profiles = append(c.Profiles, pc)
 	}

@@ -17,6 +17,8 @@ type plan struct {
 	only     []string  // nil means all
 	// redact takes secrets out of a text; nil changes nothing.
 	redact func(string) string
+	// prepare gets each check's probe before it runs; may be nil.
+	prepare func(*probe)
 	// after is told of each result as it comes; may be nil.
 	after func(*Result)
 }
@@ -64,6 +66,9 @@ func one[E any](ctx context.Context, pl *plan, s scenario[E], env E, verdicts ma
 		}
 	}
 	p := &probe{redact: pl.redact}
+	if pl.prepare != nil {
+		pl.prepare(p)
+	}
 	err := run.Protect(func() error {
 		defer p.end()
 		return s.run(ctx, p, env)

@@ -18,14 +18,17 @@ const (
 // probe is what one run of one check writes down. Its methods may be called from
 // any goroutine.
 type probe struct {
-	redact  func(string) string
-	mu      sync.Mutex
-	lines   []Line
-	count   int // lines so far, those beyond maxLines included
-	asked   int // number of the line that was sent last
-	links   int
-	remark  string
-	cleanup []func()
+	redact func(string) string
+	// observer tells that the peer decides about nothing: -32002 is its valid answer
+	// to a valid request.
+	observer bool
+	mu       sync.Mutex
+	lines    []Line
+	count    int // lines so far, those beyond maxLines included
+	asked    int // number of the line that was sent last
+	links    int
+	remark   string
+	cleanup  []func()
 }
 
 // finding is a check's result that isn't a pass.

@@ -179,10 +179,14 @@ func (p ProfileClaim) status() string {
 	if p.Met {
 		return fmt.Sprintf("met, with %d warnings", p.Warned)
 	}
-	if len(p.Broken) == 0 {
+	if len(p.Broken) == 0 && p.Blocked == 0 {
 		return "not shown: nothing passed"
 	}
-	return "not met: " + strings.Join(p.Broken, " ")
+	s := "not met: " + strings.Join(p.Broken, " ")
+	if p.Blocked > 0 {
+		s += fmt.Sprintf(" (%d blocked)", p.Blocked)
+	}
+	return s
 }
 
 func bindingsOf(c Claim) string {

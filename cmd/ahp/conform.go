@@ -133,7 +133,7 @@ the baseline whose check passes, 2 wrong use, 3 the backend can't be started or 
 	flags.StringVar(&f.url, "url", "", "where the backend listens")
 	flags.StringVar(&f.tokenEnv, "token-env", "", "the environment `variable` that holds the bearer token for --url")
 	flags.StringVar(&f.lifecycle, "lifecycle", ahp.LifecyclePersistent, "persistent, or per_event for a process per message")
-	flags.StringSliceVar(&f.events, "event", []string{string(ahp.ToolBefore)}, "the event `types` that the backend claims to support")
+	flags.StringSliceVar(&f.events, "event", []string{string(ahp.ToolBefore)}, "the event `types` that the backend claims to decide about; none for one that only observes")
 	flags.StringVar(&f.denyInput, "deny-input", "", "a tool input, as `JSON`, that the backend is expected to deny")
 	flags.StringSliceVar(&f.profiles, "profile", nil, "the `profiles` that are claimed; all unless said")
 	flags.StringSliceVar(&f.env, "env", nil, "`NAME` or NAME=VALUE for the backend's environment; values appear in no report")
@@ -152,7 +152,11 @@ func (f *conformBackendFlags) run(ctx context.Context, sys system, command []str
 		return err
 	}
 	opts := conformance.Options{Baseline: known, Only: f.checks, Timeout: f.timeout, Grace: f.grace, MaxBytes: f.maxBytes}
+	opts.ObserverOnly = slices.Equal(f.events, []string{"none"})
 	for _, t := range f.events {
+		if opts.ObserverOnly {
+			break
+		}
 		opts.Events = append(opts.Events, ahp.EventType(t))
 	}
 	for _, p := range f.profiles {
