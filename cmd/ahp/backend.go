@@ -240,6 +240,9 @@ of reaching the backend; "ok" is an exchange that succeeds.`,
 			if !ok {
 				return fmt.Errorf("backend fault: there is no fault %q; ahp backend fault --list has them", args[0])
 			}
+			if err := canServe(f, listen != ""); err != nil {
+				return err
+			}
 			if listen != "" {
 				return listenFault(cmd.Context(), sys, f, listen)
 			}
@@ -250,6 +253,21 @@ of reaching the backend; "ok" is an exchange that succeeds.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "with --list, print JSON")
 	cmd.Flags().StringVar(&listen, "listen", "", "serve HTTP on this `address`, such as 127.0.0.1:0; the URL is printed to standard error")
 	return cmd
+}
+
+// canServe refuses a way of serving in which the fault doesn't exist: it would be a
+// backend without a fault.
+func canServe(f fault.Fault, overHTTP bool) error {
+	_, persistent := f.Classes[fault.StdioPersistent]
+	_, perEvent := f.Classes[fault.StdioPerEvent]
+	_, http := f.Classes[fault.HTTP]
+	switch {
+	case overHTTP && !http:
+		return fmt.Errorf("backend fault: %q is no fault of HTTP; leave --listen out", f.Name)
+	case !overHTTP && !persistent && !perEvent:
+		return fmt.Errorf("backend fault: %q is a fault of HTTP alone; give --listen 127.0.0.1:0", f.Name)
+	}
+	return nil
 }
 
 // listedFault is one fault as --list --json prints it.
