@@ -16,14 +16,14 @@ const maxTelemetryBytes = 8 << 10
 // called from several goroutines and must return soon: a dispatch waits for them.
 // A panic in one is contained, and counts as if it had done nothing.
 type Telemetry interface {
-	// Dispatch is called at the start of a dispatch that was not refused for a bug
-	// of its caller. The context that it returns takes the place of ctx, from which
-	// it must be made. The function is called once with what Dispatch returns: one
-	// of the two is nil. Nil stands for nothing to do.
+	// Dispatch is called at the start of a dispatch, or of a Chain, that was not
+	// refused for a bug of its caller. The context that it returns takes the place of
+	// ctx, from which it must be made. The function is called once with what Dispatch
+	// or Chain.Finish returns: one of the two is nil. Nil stands for nothing to do.
 	Dispatch(ctx context.Context, e *ahp.Event) (context.Context, func(*ahp.Outcome, error))
 	// Ask is called before one interceptor is asked, e being the effective event,
-	// and like Dispatch returns a context and what to call at the end. All attempts
-	// of one request are one Ask. The answer's Kind is empty where the asking ended
+	// and like Dispatch returns a context and what to call at the end, when the answer
+	// is settled. All attempts of one request are one Ask. The answer's Kind is empty where the asking ended
 	// with a bug instead of an answer. The transport sees the context.
 	Ask(ctx context.Context, e *ahp.Event, by ahp.SubscriptionID) (context.Context, func(ahp.Answer))
 	// Extensions returns what is added to the extensions of the event as it is sent,
