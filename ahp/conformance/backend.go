@@ -111,7 +111,7 @@ func Backend(ctx context.Context, target Target, opts Options) (*Report, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := newReport(RoleBackend, ahp.Version, e.binding, e.peer(), results, opts.Baseline)
+	r := newReport(pl, ahp.Version, e.peer(), results, opts.Baseline)
 	r.Stderr = e.redact(e.stderr)
 	return r, nil
 }

@@ -8,6 +8,9 @@ type Claim struct {
 	Bindings []Binding `json:"bindings"`
 	// Profiles holds those that were run, in the order of the specification.
 	Profiles []ProfileClaim `json:"profiles"`
+	// Partial tells that only some checks were asked for: that is no ground for a
+	// claim.
+	Partial bool `json:"partial,omitempty"`
 	// Holds tells that Base, a binding's profile and a capability profile are met.
 	Holds bool `json:"holds"`
 }
@@ -31,8 +34,8 @@ func profiles() []Profile {
 }
 
 // claim derives the claim from results.
-func claim(role Role, revision string, binding Binding, results []Result) Claim {
-	c := Claim{Role: role, Revision: revision, Bindings: []Binding{binding}, Profiles: []ProfileClaim{}}
+func claim(role Role, revision string, binding Binding, results []Result, partial bool) Claim {
+	c := Claim{Role: role, Revision: revision, Bindings: []Binding{binding}, Profiles: []ProfileClaim{}, Partial: partial}
 	met := map[Profile]bool{}
 	for _, profile := range profiles() {
 		pc := ProfileClaim{Profile: profile}
@@ -62,6 +65,6 @@ func claim(role Role, revision string, binding Binding, results []Result) Claim 
 		c.Profiles = append(c.Profiles, pc)
 	}
 	capability := met[ProfileToolInterception] || met[ProfileObservation]
-	c.Holds = met[ProfileBase] && capability && (met[ProfileStdio] || met[ProfileHTTP])
+	c.Holds = !partial && met[ProfileBase] && capability && (met[ProfileStdio] || met[ProfileHTTP])
 	return c
 }

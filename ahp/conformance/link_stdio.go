@@ -103,7 +103,7 @@ func (l *stdioLink) askRaw(ctx context.Context, m message, pieces ...[]byte) (*a
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.env.opts.Timeout)
 	defer cancel()
-	l.p.record(l.n, ToPeer, bytes.Join(pieces, nil))
+	l.p.record(l.n, ToPeer, bytes.TrimSuffix(bytes.Join(pieces, nil), []byte("\n")))
 	written := make(chan error, 1)
 	go func() { written <- l.writeAll(ctx, pieces) }()
 	a, err := l.await(ctx, m)

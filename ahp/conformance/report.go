@@ -34,10 +34,11 @@ const (
 )
 
 // newReport puts a report together.
-func newReport(role Role, revision string, binding Binding, peer string, results []Result, known Baseline) *Report {
+func newReport(pl plan, revision, peer string, results []Result, known Baseline) *Report {
 	known.apply(results)
 	return &Report{
-		Claim: claim(role, revision, binding, results), Peer: peer, Results: results, Unexercised: unexercised(role, binding, results),
+		Claim: claim(pl.role, revision, pl.binding, results, pl.only != nil), Peer: peer, Results: results,
+		Unexercised: unexercised(pl.role, pl.binding, results),
 	}
 }
 
@@ -199,7 +200,10 @@ func bindingsOf(c Claim) string {
 
 // claimText is the claim as its peer may publish it.
 func (r *Report) claimText() string {
-	if !r.Claim.Holds {
+	switch {
+	case r.Claim.Partial:
+		return "none (only some checks were run)"
+	case !r.Claim.Holds:
 		return "none (it takes base, a binding and a capability profile)"
 	}
 	var met []string
