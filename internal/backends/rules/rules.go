@@ -290,22 +290,25 @@ func (b *Backend) inputs(w where, s subject, tool string, dirs []string) []polic
 	return out
 }
 
-// workdirs returns the directories that the call's own members name; "" stands for
-// one that isn't known.
+// workdirs returns the directories that the call's own members name, as written and
+// with links resolved; "" stands for one that isn't known.
 func (b *Backend) workdirs(w where, dirs []string) []string {
 	var out []string
 	for _, d := range dirs {
-		if rest, is := strings.CutPrefix(d, "~"); is && (rest == "" || rest[0] == '/') && b.env.Home != "" {
-			out = append(out, path.Join(b.env.Home, rest))
+		start := w.cwd
+		if start == "" {
+			start = "/" // of no matter to an absolute path
 		}
-		switch {
-		case path.IsAbs(d):
-		case w.cwd == "" || d == "":
-			d = ""
-		default:
-			d = path.Join(w.cwd, d)
+		known := d != "" && (w.cwd != "" || path.IsAbs(d) || strings.HasPrefix(d, "~"))
+		forms, err := policy.Resolve(start, d, b.env.Home)
+		if !known || err != nil {
+			out = append(out, "")
+			continue
 		}
-		out = append(out, d)
+		out = append(out, forms.Absolute)
+		if forms.Place.Path != forms.Absolute {
+			out = append(out, forms.Place.Path)
+		}
 	}
 	return out
 }

@@ -79,6 +79,9 @@ func call(root, tool, input string) *ahp.Event {
 // TestHosts judges calls in the shapes that the hosts send.
 func TestHosts(t *testing.T) {
 	b, home, root := newBackend(t, document)
+	if err := errors.Join(os.MkdirAll(filepath.Join(home, "sub"), 0o700), os.MkdirAll(filepath.Join(home, ".ssh"), 0o700), os.Symlink(filepath.Join(home, "sub"), filepath.Join(root, "out"))); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct{ tool, input, want string }{
 		// Commands, by every name and in every shape.
 		{"Bash", `{"command":"git push origin main","description":"push"}`, "deny"},
@@ -121,11 +124,17 @@ func TestHosts(t *testing.T) {
 		{"exec_command", `{"cmd":"cat shadow","workdir":"/etc"}`, "ask"},
 		{"exec_command", `{"cmd":"cat id_rsa","workdir":"~/.ssh"}`, "deny"},
 		{"exec_command", `{"cmd":"cat shadow","workdir":7}`, "ask"},
+		{"exec_command", `{"cmd":"echo x > key","workdir":"secret"}`, "deny"},
+		{"exec_command", `{"cmd":"cat id_rsa","workdir":"out/../.ssh"}`, "deny"}, // out is a link into the home
+		{"exec_command", `{"cmd":"cat notes","workdir":"missing/../x"}`, "ask"},
 		{"Bash", `{"command":"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: secret/key\n+x\n*** End Patch\nEOF"}`, "deny"},
 		// Files.
 		{"Read", `{"file_path":"` + root + `/.env"}`, "deny"},
 		{"Read", `{"file_path":"sub/../.env"}`, "deny"},
 		{"Read", `{"file_path":"file://` + root + `/.env"}`, "deny"},
+		{"Read", `{"file_path":"file://localhost` + root + `/%2eenv"}`, "deny"},
+		{"Read", `{"file_path":" .env\n"}`, "deny"},
+		{"Read", `{"file_path":""}`, "deny"},
 		{"read", `{"filePath":".env","path":"README.md"}`, "deny"},
 		{"view", `{"path":"a/b/.env"}`, "deny"},
 		{"read_file", `{"target_file":"` + home + `/.ssh/id_rsa"}`, "deny"},

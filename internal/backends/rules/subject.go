@@ -305,10 +305,12 @@ func (r *reader) path(v any, names string, tools []string, depth int) {
 			if plain, err := url.PathUnescape(rest); err == nil {
 				rest = plain
 			}
-			r.add(policy.SubjectPath, rest, tools...)
-			return
+			v = strings.TrimPrefix(rest, "localhost")
 		}
 		r.add(policy.SubjectPath, v, tools...)
+		if plain := strings.TrimSpace(v); plain != v && plain != "" {
+			r.add(policy.SubjectPath, plain, tools...) // as some hosts read it
+		}
 	case []any:
 		if depth >= maxInside {
 			r.miss("its input is too deep to be read")
@@ -352,6 +354,7 @@ func (r *reader) urls(n policy.Native) {
 		}
 	}
 	for _, s := range all {
+		s = strings.TrimSpace(s)
 		if head := len("file:"); len(s) > head && strings.EqualFold(s[:head], "file:") {
 			r.path("file://"+strings.TrimPrefix(s[head:], "//"), "", []string{"read"}, 0)
 		}
