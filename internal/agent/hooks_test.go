@@ -201,3 +201,32 @@ func TestRefusedPromptIsNotSaid(t *testing.T) {
 		}
 	}
 }
+
+// TestTextWaitsForWhoMayChangeIt holds that text is shown as it comes where nobody
+// may change it, and after everybody had a say where somebody may.
+func TestTextWaitsForWhoMayChangeIt(t *testing.T) {
+	for _, intercepted := range []ahp.EventType{"", ahp.ModelResponseAfter, ahp.TurnFinishBefore, ahp.UserMessageOutbound} {
+		var order []string
+		h := &fakeHooks{wants: func(t ahp.EventType, m ahp.Mode) bool {
+			return m == ahp.ModeObserve || t == intercepted
+		}, ask: func(_ agent.At, m agent.Moment) *agent.Say {
+			switch m.EventType() {
+			case ahp.ModelResponseAfter, ahp.TurnFinishBefore, ahp.UserMessageOutbound:
+				order = append(order, string(m.EventType()))
+			}
+			return nil
+		}}
+		b := setup(t, nil, says("hello"))
+		b.opts.Hooks = h
+		b.opts.OnText = func(text string) { order = append(order, text) }
+		want(t, b.run(t.Context()), agent.ReasonCompleted)
+		moments := []string{"model.response.after", "turn.finish.before", "user.message.outbound"}
+		w := append([]string{"hello"}, moments...)
+		if intercepted != "" {
+			w = append(moments, "hello")
+		}
+		if !slices.Equal(order, w) {
+			t.Errorf("with %q intercepted: %q, want %q", intercepted, order, w)
+		}
+	}
+}

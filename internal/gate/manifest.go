@@ -129,6 +129,7 @@ func gaps() []ahp.Gap {
 		{Path: "events.user.message.outbound", Reason: "the answer of a turn; what the model says beside its calls is held back from the user instead, and stands in the record"},
 		{Path: "events.model.request.before.params", Reason: "the names of the tools; sampling and tool descriptions are left out"},
 		{Path: "events.model.request.before.modify", Reason: "tool calls and their order can't be changed; the change holds for this request alone"},
+		{Path: "native", Reason: "there is nothing beneath these events, so includeNative adds nothing"},
 		{Path: "limits.maxUploadBytes", Reason: "content is sent inline; nothing is uploaded"},
 		{Path: "limits.minTimeoutMs", Reason: "no bound is set"},
 		{Path: "limits.maxTimeoutMs", Reason: "no bound is set"},
