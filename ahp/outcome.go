@@ -47,6 +47,9 @@ type Answer struct {
 	// Failure is set with AnswerFailure; Policy is what was applied then.
 	Failure *Failure
 	Policy  FailurePolicy
+	// Content says why content that the subscription asks for wasn't shown to it; nil
+	// if all was. It was asked all the same, unless it is the Failure too.
+	Content *Failure
 	// Attempts is how often the request was sent; 0 if it never was. Earlier says why
 	// each attempt before the last failed, in order.
 	Attempts int

@@ -31,8 +31,8 @@ import (
 //	}
 //	out, err := c.Finish()
 //
-// Its methods may be called from any goroutine. A chain holds no goroutine and
-// needs no closing.
+// Its methods may be called from any goroutine. A chain needs no closing: what it
+// starts, which is uploads alone (see Content), ends with their own time.
 type Chain struct {
 	h     *Harness
 	outer context.Context // the caller's, with what telemetry added
@@ -41,6 +41,8 @@ type Chain struct {
 	event *ahp.Event // as it was dispatched: subscriptions are matched by it
 	caps  *ahp.Capabilities
 	until time.Time // the end of the budget, zero for none
+	// contents is nil where no subscription has uploads.
+	contents *contents
 
 	mu   sync.Mutex
 	now  *settled
@@ -84,6 +86,14 @@ func (h *Harness) Begin(ctx context.Context, e *ahp.Event, caps *ahp.Capabilitie
 		}
 	}
 	c.outer, c.end = h.tellDispatch(ctx, e)
+	if h.uploads {
+		c.contents = h.newContents(c.outer, c.until)
+		for _, s := range c.left {
+			if !c.over {
+				c.contents.begin(s, e)
+			}
+		}
+	}
 	return c, nil
 }
 
@@ -92,6 +102,9 @@ func (c *Chain) gone() bool { return c.outer.Err() != nil || c.h.ctx.Err() != ni
 
 // interrupt ends the chain; the caller holds c.mu.
 func (c *Chain) interrupt() {
+	if c.contents != nil {
+		c.contents.stop()
+	}
 	c.now = c.now.clone()
 	c.now.Interrupted, c.over = true, true
 	c.now.Expired = c.now.Expired || errors.Is(c.outer.Err(), context.DeadlineExceeded)
@@ -99,7 +112,8 @@ func (c *Chain) interrupt() {
 
 // Next returns the exchange with the next interceptor, or nil when nobody else is
 // to be asked: all have been, the chain was ended by an answer (§11, 10) or was
-// interrupted. It is nil as well while the exchange before it isn't settled.
+// interrupted. It is nil as well while the exchange before it isn't settled. It
+// waits for the uploads of what the interceptor is to see, for at most their time.
 func (c *Chain) Next() *Exchange {
 	c.mu.Lock()
 	if c.finished || c.over || c.bug != nil || c.open != nil || len(c.left) == 0 {
@@ -161,6 +175,9 @@ func (c *Chain) finish() (*Outcome, error) {
 	}
 	again := c.finished
 	c.finished = true
+	if !again {
+		defer c.contents.drop() // an outcome that needs it holds it too
+	}
 	switch {
 	case again:
 		return nil, errors.New("harness: bug: the chain was finished before")
@@ -181,6 +198,8 @@ func (c *Chain) finish() (*Outcome, error) {
 		return out, nil
 	}
 	out.held = append(slices.Clip(c.left), c.h.observers(c.event)...)
+	out.contents = c.contents
+	c.contents.hold()
 	if !c.opts.HoldObservers {
 		if err := out.Release(nil); err != nil && !errors.Is(err, ErrClosed) {
 			return nil, err

@@ -47,9 +47,6 @@ func checkSubscription(s *ahp.Subscription, m *ahp.Manifest) string {
 	if s.Scope != "" && !slices.Contains(m.ManagedPolicy.Scopes, s.Scope) {
 		return fmt.Sprintf("scope %q can't be held here", s.Scope)
 	}
-	if s.Upload != nil {
-		return "uploads aren't supported; leave upload out, and attachments are sent without their bodies"
-	}
 	return ""
 }
 

@@ -45,6 +45,7 @@ type Outcome struct {
 	ctx context.Context
 	// until is when ordinary work for this call must be over; zero for no bound.
 	until      time.Time
+	contents   *contents // nil where no subscription has uploads
 	held       []*subscription
 	deliveries *Deliveries
 }
@@ -134,9 +135,10 @@ func (o *Outcome) Release(final *ahp.Event) error {
 	} else if err := final.Validate(); err != nil {
 		return fmt.Errorf("harness: invalid event: %w", err)
 	}
-	held := o.held
-	o.held = nil
-	return o.harness.send(o.ctx, final, held, o.until, o.deliveries)
+	held, contents := o.held, o.contents
+	o.held, o.contents = nil, nil
+	defer contents.drop()
+	return o.harness.send(o.ctx, final, held, o.until, contents, o.deliveries)
 }
 
 // Wait returns when every observation of this outcome that was sent has been

@@ -27,7 +27,7 @@ func Evaluate(q *ahp.Intercept, reply []byte) (*ahp.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	next, changed, err := s.stage(ahp.SubscriptionID{}, effects, &q.Capabilities)
+	next, changed, err := s.stage(ahp.SubscriptionID{}, effects, &q.Capabilities, refsIn(q.Event))
 	if err != nil {
 		return nil, err
 	}

@@ -46,6 +46,8 @@ type Exchange struct {
 	sub   *subscription
 	base  *settled          // what the chain had come to before
 	caps  *ahp.Capabilities // as the request has them
+	refs  refs              // the attachments of the request
+	early *ahp.Failure      // why it is not to be asked, if it isn't
 	msg   []byte
 	ctx   context.Context // the call's
 	end   func(ahp.Answer)
@@ -75,11 +77,26 @@ func (x *Exchange) prepare() error {
 
 func (x *Exchange) encode() error {
 	h := x.chain.h
-	seen, hidden := view(x.base.Event, x.sub.cfg)
-	x.caps = x.chain.narrow(x.base, seen, hidden)
-	state, err := x.base.state()
-	if err != nil {
+	ctx := x.ctx
+	if x.chain.contents != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(h.ctx, cancel)()
+	}
+	s := h.show(ctx, x.sub, x.base.Event, x.chain.contents)
+	seen := s.event
+	x.caps = x.chain.narrow(x.base, seen, s.hidden)
+	state, err := x.base.state(s.v)
+	switch {
+	case err != nil:
 		return fmt.Errorf("harness: %w", err)
+	case s.bug != nil:
+		return s.bug
+	}
+	x.refs, x.answer.Content = s.refs, s.v.failure
+	if x.sub.cfg.FailurePolicy != ahp.FailOpen {
+		x.early = s.v.failure
 	}
 	q := &ahp.Intercept{Event: seen, Capabilities: *x.caps, State: state}
 	if seen, more := h.extend(x.ctx, seen); more {
@@ -171,6 +188,12 @@ func (x *Exchange) start() (context.Context, context.CancelFunc, error) {
 	if x.late() {
 		return nil, nil, x.failed(&ahp.Failure{Class: ahp.FailDeadline, Detail: "there was no time left to ask"})
 	}
+	if x.early != nil {
+		if x.gone() {
+			return nil, nil, x.interrupt()
+		}
+		return nil, nil, x.failed(x.early)
+	}
 	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
 	x.cancel = cancel
 	return ctx, cancel, nil
@@ -259,7 +282,7 @@ func (x *Exchange) Stage(reply []byte) error {
 	)
 	bug := run.Protect(func() error {
 		if effects, refused = ahp.DecodeEffectsReply(reply, ahp.StringID(x.base.Event.ID)); refused == nil {
-			next, changed, refused = x.base.stage(x.sub.id, effects, x.caps)
+			next, changed, refused = x.base.stage(x.sub.id, effects, x.caps, x.refs)
 		}
 		return nil
 	})

@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/abhed/abhed/ahp"
@@ -60,6 +61,9 @@ type Options struct {
 	// retry goes beyond the subscription's deadline. Zero means once, a negative
 	// number never; at most 16. The pause before the first is 50 ms, and it doubles.
 	Retries int
+	// Content lends backends what attachments hold, and says who may have which
+	// content. Nil lends nothing, and refuses registrations with uploads.
+	Content *Content
 	// Telemetry, if set, is told of dispatches, of each interception and of each
 	// observation. Nil means none, and costs nothing.
 	Telemetry Telemetry
@@ -85,6 +89,13 @@ type Harness struct {
 	// deliver ends when Close gives up on observations.
 	deliver       context.Context
 	cancelDeliver context.CancelFunc
+
+	content Content
+	uploads bool // some subscription has uploads
+	// uploading and reading have room for what goes on at a time; held counts the
+	// bytes of all snapshots.
+	uploading, reading chan struct{}
+	held               atomic.Int64
 
 	elicitations *elicitation.Pending // nil unless results are intercepted
 
@@ -121,6 +132,9 @@ type subscription struct {
 	cfg     *ahp.Subscription
 	backend *backend
 	timeout time.Duration
+	// receiver takes its uploads, each event's within uploadTimeout; nil without.
+	receiver      Receiver
+	uploadTimeout time.Duration
 	// takes holds the event types that it selects and the manifest offers in its
 	// mode.
 	takes map[ahp.EventType]bool
@@ -163,6 +177,9 @@ func New(reg *ahp.Registration, opts Options) (*Harness, error) {
 		h.elicitations = elicitation.NewPending(0)
 	}
 	h.deliver, h.cancelDeliver = context.WithCancel(context.Background())
+	if err := h.lendContent(reg); err != nil {
+		return nil, err
+	}
 	for i := range reg.Hooks {
 		if err := h.open(&reg.Hooks[i]); err != nil {
 			h.Close()
@@ -207,8 +224,15 @@ func (h *Harness) open(cfg *ahp.Backend) error {
 				s.takes[e.Event] = true
 			}
 		}
+		if u := s.cfg.Upload; u != nil {
+			h.uploads = true
+			s.uploadTimeout = time.Duration(min(u.TimeoutMs, maxTimeout.Milliseconds())) * time.Millisecond
+		}
 		s.learn(h.opts.Manifest)
 		h.subs = append(h.subs, s)
+		if err := h.openReceiver(s); err != nil {
+			return fmt.Errorf("harness: backend %s, the upload of subscription %d: %w", cfg.ID, i, err)
+		}
 	}
 	return nil
 }
@@ -291,7 +315,17 @@ func within(done <-chan struct{}, d time.Duration) bool {
 
 func (h *Harness) closeBackends() error {
 	var closing sync.WaitGroup
-	errs := make([]error, len(h.backends))
+	errs := make([]error, len(h.backends)+len(h.subs))
+	for i, s := range h.subs {
+		if s.receiver == nil {
+			continue
+		}
+		closing.Go(func() {
+			if err := run.Protect(s.receiver.Close); err != nil {
+				errs[len(h.backends)+i] = fmt.Errorf("harness: backend %s, the receiver of subscription %d: %w", s.id.Backend, s.id.Index, err)
+			}
+		})
+	}
 	for i, b := range h.backends {
 		closing.Go(func() {
 			if err := run.Protect(b.link.Close); err != nil {

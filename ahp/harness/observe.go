@@ -89,7 +89,7 @@ func (h *Harness) Observe(ctx context.Context, e *ahp.Event) (*Deliveries, error
 		return nil, err
 	}
 	d := newDeliveries()
-	return d, h.send(context.WithoutCancel(ctx), e, h.observers(e), time.Time{}, d)
+	return d, h.send(context.WithoutCancel(ctx), e, h.observers(e), time.Time{}, nil, d)
 }
 
 // observers returns the subscriptions that observe e.
@@ -104,27 +104,30 @@ func (h *Harness) observers(e *ahp.Event) []*subscription {
 }
 
 // send queues e for each of the subscriptions, as each may see it, to be delivered
-// by until, if that isn't zero, and within the bound of one observation.
-func (h *Harness) send(ctx context.Context, e *ahp.Event, to []*subscription, until time.Time, d *Deliveries) error {
+// by until, if that isn't zero, and within the bound of one observation. c has the
+// uploads of the call, nil for none so far. Uploads have their own time, and end
+// before the observation that refers to them.
+func (h *Harness) send(ctx context.Context, e *ahp.Event, to []*subscription, until time.Time, c *contents, d *Deliveries) error {
 	now := time.Now()
-	if own := now.Add(h.opts.ObserveTimeout); until.IsZero() || own.Before(until) {
-		until = own
+	if c == nil && h.uploads {
+		c = h.newContents(ctx, until)
+		defer c.drop()
 	}
 	for _, s := range to {
-		seen, _ := view(e, s.cfg)
-		with, more := h.extend(ctx, seen)
-		msg, err := (&ahp.Observe{Event: with}).Encode()
-		if err != nil && more {
-			msg, err = (&ahp.Observe{Event: seen}).Encode()
-		}
-		l := letter{ctx: ctx, msg: msg, queued: now, until: until, report: Delivery{By: s.id, EventID: e.ID, Type: e.Type}, group: d}
+		l := letter{ctx: ctx, queued: now, limit: until, until: h.observeBy(now, until), report: Delivery{By: s.id, EventID: e.ID, Type: e.Type}, group: d}
 		d.add(1)
-		if err != nil {
+		if c.begin(s, e) {
+			c.hold()
+			l.contents, l.write = c, func() ([]byte, error) { return h.note(ctx, s, e, c) }
+		} else if msg, err := h.note(ctx, s, e, nil); err == nil {
+			l.msg = msg
+		} else {
 			// The event is valid, so it is beyond a bound. No decision depends on that.
-			h.delivered(l, &ahp.Failure{Class: ahp.FailMalformed, Detail: err.Error(), Err: err})
+			h.delivered(l, asDelivery(err))
 			continue
 		}
 		if err := h.post(s.backend, l); err != nil {
+			l.contents.drop()
 			d.add(-1)
 			return err
 		}
@@ -132,14 +135,50 @@ func (h *Harness) send(ctx context.Context, e *ahp.Event, to []*subscription, un
 	return nil
 }
 
+// observeBy returns when an observation that can be sent now is late.
+func (h *Harness) observeBy(now, limit time.Time) time.Time {
+	if own := now.Add(h.opts.ObserveTimeout); limit.IsZero() || own.Before(limit) {
+		return own
+	}
+	return limit
+}
+
+// note returns the notification of e for s, once the uploads for it have ended.
+func (h *Harness) note(ctx context.Context, s *subscription, e *ahp.Event, c *contents) ([]byte, error) {
+	wait, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(h.deliver, cancel)()
+	seen := h.show(wait, s, e, c)
+	if seen.bug != nil {
+		return nil, seen.bug
+	}
+	with, more := h.extend(ctx, seen.event)
+	msg, err := (&ahp.Observe{Event: with}).Encode()
+	if err != nil && more {
+		msg, err = (&ahp.Observe{Event: seen.event}).Encode()
+	}
+	return msg, err
+}
+
+// asDelivery returns the failure of an observation that could not be written.
+func asDelivery(err error) *ahp.Failure {
+	return &ahp.Failure{Class: ahp.FailMalformed, Detail: err.Error(), Err: err}
+}
+
 // letter is one observation on its way.
 type letter struct {
-	ctx    context.Context // for its values
-	until  time.Time
-	msg    []byte
-	queued time.Time
-	report Delivery
-	group  *Deliveries
+	ctx context.Context // for its values
+	// limit is the end of the whole call's budget, zero for none, and until that of
+	// the delivery.
+	limit, until time.Time
+	msg          []byte
+	// write makes msg when its uploads have ended, which is within their own time; nil
+	// where there are none.
+	write    func() ([]byte, error)
+	contents *contents
+	queued   time.Time
+	report   Delivery
+	group    *Deliveries
 }
 
 // mailbox sends the observations of one backend one after the other; it has a
@@ -194,6 +233,14 @@ func (h *Harness) empty(b *backend) {
 		b.mail.bytes -= len(l.msg)
 		b.mail.mu.Unlock()
 
+		if l.write != nil {
+			msg, err := l.write()
+			if err != nil {
+				h.delivered(l, asDelivery(err))
+				continue
+			}
+			l.msg, l.until = msg, h.observeBy(time.Now(), l.limit)
+		}
 		ctx, cancel := context.WithDeadline(l.ctx, l.until)
 		stop := context.AfterFunc(h.deliver, cancel)
 		err := run.Protect(func() error { return b.link.Notify(ctx, l.msg) })
@@ -218,5 +265,6 @@ func (h *Harness) delivered(l letter, failure *ahp.Failure) {
 	if t := h.opts.Telemetry; t != nil {
 		contained(func() { t.Delivered(l.ctx, l.report) })
 	}
+	l.contents.drop()
 	l.group.add(-1)
 }

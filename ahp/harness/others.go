@@ -28,5 +28,5 @@ func (h *Harness) ObserveOthers(ctx context.Context, e *ahp.Event, but string) (
 		}
 	}
 	d := newDeliveries()
-	return d, h.send(context.WithoutCancel(ctx), e, to, time.Time{}, d)
+	return d, h.send(context.WithoutCancel(ctx), e, to, time.Time{}, nil, d)
 }

@@ -53,16 +53,21 @@ func begin(e *ahp.Event, st *ahp.State) (*settled, error) {
 }
 
 // state returns what a backend is told of the chain so far (§12), nil for nothing.
-func (s *settled) state() (*ahp.State, error) {
+// Messages that others supplied are content, which v shows as it does the event's.
+func (s *settled) state(v *viewer) (*ahp.State, error) {
 	if !s.initial && s.Permission == ahp.PermissionNone && s.Candidate == nil && s.Flow == ahp.FlowStateNone && len(s.Injections) == 0 {
 		return nil, nil
 	}
-	st := &ahp.State{Permission: s.Permission, Candidate: s.Candidate, Instructions: s.Instructions}
+	candidate, err := v.candidate(s.Event.Type, s.Candidate)
+	if err != nil {
+		return nil, err
+	}
+	st := &ahp.State{Permission: s.Permission, Candidate: candidate, Instructions: s.Instructions}
 	if s.Flow != ahp.FlowStateNone {
 		st.Flow = s.Flow
 	}
 	for _, i := range s.Injections {
-		raw, err := ahp.EncodeEffect(i)
+		raw, err := ahp.EncodeEffect(&ahp.Inject{DeliverAt: i.DeliverAt, Messages: v.messages(i.Messages)})
 		if err != nil {
 			return nil, err
 		}
@@ -72,9 +77,14 @@ func (s *settled) state() (*ahp.State, error) {
 }
 
 // stage returns what s becomes with the effects of one response, or why they are
-// refused as a whole. s isn't changed. The error is an *ahp.Error.
-func (s *settled) stage(by ahp.SubscriptionID, effects []ahp.Effect, caps *ahp.Capabilities) (*settled, bool, error) {
-	if err := s.accept(effects, caps); err != nil {
+// refused as a whole. given are the attachments that the request showed. s isn't
+// changed. The error is an *ahp.Error.
+func (s *settled) stage(by ahp.SubscriptionID, effects []ahp.Effect, caps *ahp.Capabilities, given refs) (*settled, bool, error) {
+	if err := s.accept(effects, caps, given); err != nil {
+		return nil, false, err
+	}
+	effects, err := given.localised(s.Event.Type, effects)
+	if err != nil {
 		return nil, false, err
 	}
 	next := s.clone()
@@ -101,10 +111,10 @@ func (s *settled) stage(by ahp.SubscriptionID, effects []ahp.Effect, caps *ahp.C
 // accept checks the effects of one response against the advertisement and the
 // boundary. What was not advertised is said before what can't be applied now,
 // whatever their order in the list.
-func (s *settled) accept(effects []ahp.Effect, caps *ahp.Capabilities) error {
+func (s *settled) accept(effects []ahp.Effect, caps *ahp.Capabilities, given refs) error {
 	var later error
 	for i, e := range effects {
-		err := accept(s.Event.Type, e, caps)
+		err := accept(s.Event.Type, e, caps, given)
 		if err == nil {
 			err = s.acceptElicitation(e, caps)
 		}
@@ -130,7 +140,7 @@ func locateEffect(err error, i int) error {
 }
 
 // accept checks one effect against the advertisement and the boundary (§8).
-func accept(t ahp.EventType, e ahp.Effect, caps *ahp.Capabilities) error {
+func accept(t ahp.EventType, e ahp.Effect, caps *ahp.Capabilities, given refs) error {
 	if err := caps.Accepts(e); err != nil || isElicitation(t) {
 		return err
 	}
@@ -142,11 +152,11 @@ func accept(t ahp.EventType, e ahp.Effect, caps *ahp.Capabilities) error {
 		if err != nil {
 			return refuse("a list of messages", err)
 		}
-		return knownReferences(list)
+		return given.known(list)
 	}
 	switch e := e.(type) {
 	case *ahp.Inject:
-		return knownReferences(e.Messages)
+		return given.known(e.Messages)
 	case *ahp.Modify:
 		switch e.Target {
 		case ahp.TargetInput, ahp.TargetWorkspace, ahp.TargetInstructions, ahp.TargetSummary:
@@ -160,20 +170,6 @@ func accept(t ahp.EventType, e ahp.Effect, caps *ahp.Capabilities) error {
 		case ahp.ContextCompactBefore:
 			if _, err := ahp.DecodeTextParts(e.Value); err != nil {
 				return refuse("a list of text parts", err)
-			}
-		}
-	}
-	return nil
-}
-
-// knownReferences refuses a reference to uploaded bytes: an effect may only repeat
-// one that its backend was given, and this package gives none (§8, §19).
-func knownReferences(list []ahp.Message) error {
-	for i := range list {
-		for j := range list[i].Parts {
-			if list[i].Parts[j].Body != nil {
-				return &ahp.Error{Kind: ahp.KindCapability, Offset: -1, Found: "a reference to bytes that the backend wasn't given",
-					Expected: "only references of the request", Requirement: "AHP-CONTENT-002"}
 			}
 		}
 	}

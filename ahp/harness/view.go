@@ -1,24 +1,41 @@
 package harness
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/internal/strictjson"
 )
 
-// view returns e as subscription s may see it (§7): content by its selection, and
+// viewer shows an event to one subscription.
+type viewer struct {
+	content map[string]ahp.Selection
+	// permits says whether the body of a part may be shown; nil permits.
+	permits func(p *ahp.Part) bool
+	// meet is told of every attachment whose body is to be shown, and may change the
+	// part, which is a copy; nil leaves it as it is.
+	meet func(p *ahp.Part)
+	// hidden tells that some content isn't shown.
+	hidden bool
+	// changed tells that a part is shown otherwise than the harness has it.
+	changed bool
+	// failure says why content that was asked for isn't shown; nil unless that counts
+	// as one.
+	failure *ahp.Failure
+}
+
+// view returns e as the subscription may see it (§7): content by its selection, and
 // native data only where it is asked for. e isn't changed; what is the same is
-// shared, and out is e where all of it is. hidden tells that some content was left
-// out.
-func view(e *ahp.Event, s *ahp.Subscription) (out *ahp.Event, hidden bool) {
+// shared, and the result is e where all of it is.
+func (v *viewer) view(e *ahp.Event, includeNative bool) *ahp.Event {
 	native := e.Native != nil || e.Error != nil && e.Error.Native != nil
-	if !hasParts(e) && (s.IncludeNative || !native) {
-		return e, false
+	if !hasParts(e) && (includeNative || !native) {
+		return e
 	}
-	v := viewer{content: s.Content}
 	c := *e
-	if !s.IncludeNative {
+	if !includeNative {
 		c.Native = nil
 		if e.Error != nil && e.Error.Native != nil {
 			p := *e.Error
@@ -57,22 +74,16 @@ func view(e *ahp.Event, s *ahp.Subscription) (out *ahp.Event, hidden bool) {
 	if v.hidden {
 		c.Unknown = nil // who knows what content it repeats
 	}
-	if !v.changed && (s.IncludeNative || !native) {
-		return e, v.hidden
+	if !v.changed && (includeNative || !native) {
+		return e
 	}
-	return &c, v.hidden
+	return &c
 }
 
 // hasParts reports whether e may hold content that is selected part by part.
 func hasParts(e *ahp.Event) bool {
 	return e.Items.Messages != nil || e.Items.Parts != nil || e.Instructions != nil || e.Summary != nil || e.Delta != nil || e.PartialOutput != nil ||
 		e.Message != nil || e.Attention != nil || e.Elicitation != nil || e.FileChanges != nil || e.Changes != nil
-}
-
-type viewer struct {
-	content map[string]ahp.Selection
-	hidden  bool
-	changed bool // something was left out, and not only marked as hidden before
 }
 
 func (v *viewer) messages(list []ahp.Message) []ahp.Message {
@@ -125,13 +136,21 @@ func (v *viewer) part(p *ahp.Part) *ahp.Part {
 		c.Selection, c.Text, c.Body, c.Gap = ahp.SelectMetadata, nil, nil, nil
 	case p.Selection != ahp.SelectBody || p.Gap != nil:
 		v.hidden = true
-	case p.Body != nil:
-		// A reference belongs to the receiver that it was uploaded to, and nothing
-		// was uploaded to this one (§19).
-		v.hidden, v.changed = true, true
-		c.Body, c.Gap = nil, &ahp.PartGap{Reason: "the content was not uploaded"}
+	case v.permits != nil && !v.permits(p):
+		v.withhold(&c, gapUnauthorised)
+		if v.failure == nil {
+			v.failure = &ahp.Failure{Class: ahp.FailContent, Detail: fmt.Sprintf("part %.60q: the host doesn't permit it", p.ID)}
+		}
+	case p.Body != nil && v.meet != nil:
+		v.meet(&c)
 	}
 	return &c
+}
+
+// withhold leaves a gap in p.
+func (v *viewer) withhold(p *ahp.Part, reason string) {
+	v.hidden, v.changed = true, true
+	p.Text, p.Body, p.Gap = nil, nil, &ahp.PartGap{Reason: reason}
 }
 
 // selection returns what the subscription wants of p: its category decides, else
@@ -177,4 +196,37 @@ func narrow(c *ahp.Capabilities, t ahp.EventType, hidden bool) *ahp.Capabilities
 	out.Modify = nil
 	out.Effects = slices.DeleteFunc(slices.Clone(c.Effects), func(e ahp.EffectType) bool { return e == ahp.EffectModify })
 	return &out
+}
+
+// candidate returns a supplied result as it may be shown. It is content where it
+// stands for a model's response, a summary or an answer; a tool's is nobody's to
+// look into.
+func (v *viewer) candidate(t ahp.EventType, c *ahp.Candidate) (*ahp.Candidate, error) {
+	switch {
+	case c == nil:
+		return nil, nil
+	case t == ahp.ContextCompactBefore:
+		return v.summary(c)
+	case t == ahp.UserElicitationRequest:
+		return v.answer(c), nil
+	case t != ahp.ModelRequestBefore:
+		return c, nil
+	}
+	list, err := ahp.DecodeMessages(c.Value)
+	if err != nil {
+		return c, nil // the host's own, of whatever shape
+	}
+	before := v.changed
+	v.changed = false
+	shown := v.messages(list)
+	changed := v.changed
+	v.changed = before || changed
+	if !changed {
+		return c, nil
+	}
+	value, err := strictjson.Marshal(shown)
+	if err != nil {
+		return nil, err
+	}
+	return &ahp.Candidate{Value: value, Provenance: c.Provenance}, nil
 }
