@@ -69,9 +69,51 @@ func BenchmarkDispatch(b *testing.B) {
 	}
 }
 
+// maxStdio is how many round trips of a pipe, both ends of which decode and encode
+// the same messages, a decision of a persistent stdio backend may cost.
+const maxStdio = 2.0
+
+// BenchmarkStdio measures BenchmarkDispatch and BenchmarkPipeEcho in the same run,
+// one after the other.
+func BenchmarkStdio(b *testing.B) {
+	link, err := transport.Stdio(ahptest.StdioConfig(b, "", ahp.LifecyclePersistent), transport.StdioOptions{Env: ahptest.ChildEnv()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	h := newHarness(b, harness.Options{}, party{link: link, subs: []ahp.Subscription{ahptest.Intercept(ahp.FailClosed, time.Minute, "tool.before")}})
+	echo := startPipeEcho(b)
+	caps, event := noAllow(), benchEvent()
+	var decisions, echoes []time.Duration
+	for b.Loop() {
+		event.ID = "e" + time.Duration(len(echoes)).String()
+		began := time.Now()
+		out, err := h.Dispatch(b.Context(), event, caps, nil, harness.DispatchOptions{})
+		if err != nil || !out.MayExecute() {
+			b.Fatal(err, out)
+		}
+		middle := time.Now()
+		echo()
+		decisions, echoes = append(decisions, middle.Sub(began)), append(echoes, time.Since(middle))
+	}
+	ratio := undisturbed(decisions) / undisturbed(echoes)
+	b.ReportMetric(ratio, "echoes")
+	if ratio > maxStdio && b.N > 1000 {
+		b.Errorf("a decision over stdio costs %.2f round trips of a pipe, the limit is %v", ratio, maxStdio)
+	}
+}
+
 // BenchmarkPipeEcho is what BenchmarkDispatch is measured against: two Go
 // processes and a pipe, each end decoding and encoding the same JSON.
 func BenchmarkPipeEcho(b *testing.B) {
+	echo := startPipeEcho(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		echo()
+	}
+}
+
+// startPipeEcho returns one round trip of BenchmarkPipeEcho.
+func startPipeEcho(b *testing.B) func() {
 	exe, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
@@ -88,8 +130,10 @@ func BenchmarkPipeEcho(b *testing.B) {
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	defer cmd.Wait()
-	defer in.Close()
+	b.Cleanup(func() {
+		in.Close()
+		cmd.Wait()
+	})
 	event := benchEvent()
 	msg, err := (&ahp.Intercept{Event: event, Capabilities: *noAllow()}).Encode()
 	if err != nil {
@@ -100,8 +144,7 @@ func BenchmarkPipeEcho(b *testing.B) {
 		b.Fatal(err)
 	}
 	r := bufio.NewReader(out)
-	b.ReportAllocs()
-	for b.Loop() {
+	return func() {
 		text, err := json.Marshal(request)
 		if err != nil {
 			b.Fatal(err)
