@@ -19,7 +19,9 @@ import (
 // the host's name again.
 //
 // The bytes are read once per event, shared by all receivers, and uploaded to each
-// subscription by itself, so no ref ever serves two of them. Nothing is read or
+// subscription by itself, so no ref ever serves two of them. The uploads to all
+// matching interceptors begin together, before the first is asked; who isn't asked
+// after all has them for the observation that it gets instead. Nothing is read or
 // uploaded for a view of metadata, nor for what is omitted.
 //
 // Content that a subscription asks for and can't have leaves a gap: because it could

@@ -10,15 +10,26 @@ import (
 )
 
 // refs holds the attachments that one request showed with their bytes, by the
-// receiver's ref. An effect of the reply may repeat them unchanged, and no others:
+// receiver's ref, of which several parts may have the same. An effect of the reply may repeat them unchanged, and no others:
 // a ref of another backend, of another request or of its own making says nothing
 // here, whatever bytes it stands for (§8, §19).
-type refs map[string]shown
+type refs map[string][]shown
 
 type shown struct {
 	part ahp.Part
 	// name is the host's for the same bytes.
 	name string
+}
+
+// find returns p as it was shown, or nil.
+func (r refs) find(p *ahp.Part) *shown {
+	list := r[p.Body.Ref]
+	for i := range list {
+		if reflect.DeepEqual(&list[i].part, p) {
+			return &list[i]
+		}
+	}
+	return nil
 }
 
 // known refuses attachments that the request didn't show like this.
@@ -32,9 +43,9 @@ func (r refs) known(list []ahp.Message) error {
 			refuse := func(found, expected string) error {
 				return &ahp.Error{Kind: ahp.KindCapability, Offset: -1, Found: found, Expected: expected, Requirement: "AHP-CONTENT-002"}
 			}
-			if s, ok := r[p.Body.Ref]; !ok {
+			if r[p.Body.Ref] == nil {
 				return refuse("a reference to bytes that the backend wasn't given", "only references of the request")
-			} else if !reflect.DeepEqual(&s.part, p) {
+			} else if r.find(p) == nil {
 				return refuse("a reference in a part that isn't the one of the request", "the part unchanged")
 			}
 		}
@@ -96,8 +107,12 @@ func (r refs) rename(list []ahp.Message) []ahp.Message {
 	for i := range out {
 		out[i].Parts = slices.Clone(out[i].Parts)
 		for j := range out[i].Parts {
-			if p := &out[i].Parts[j]; p.Body != nil {
-				p.Body = &ahp.BodyRef{Ref: r[p.Body.Ref].name}
+			p := &out[i].Parts[j]
+			if p.Body == nil {
+				continue
+			}
+			if s := r.find(p); s != nil {
+				p.Body = &ahp.BodyRef{Ref: s.name}
 			}
 		}
 	}
@@ -108,7 +123,7 @@ func (r refs) rename(list []ahp.Message) []ahp.Message {
 // own.
 func refsIn(e *ahp.Event) refs {
 	r := refs{}
-	v := viewer{content: map[string]ahp.Selection{"default": ahp.SelectBody}, meet: func(p *ahp.Part) { r[p.Body.Ref] = shown{*p, p.Body.Ref} }}
+	v := viewer{content: map[string]ahp.Selection{"default": ahp.SelectBody}, meet: func(p *ahp.Part) { r[p.Body.Ref] = append(r[p.Body.Ref], shown{*p, p.Body.Ref}) }}
 	v.view(e, true)
 	return r
 }

@@ -110,6 +110,33 @@ func TestEffectsWithRefs(t *testing.T) {
 	}
 }
 
+// TestPartsThatShareBytes shows one attachment as two parts, and two with the same
+// bytes to a receiver that calls both the same: the parts stay apart.
+func TestPartsThatShareBytes(t *testing.T) {
+	lib := newLibrary(map[string]string{"local:1": "same", "local:2": "same"}, nil)
+	lib.content.Receiver = func(ahp.SubscriptionID, *ahp.Upload) (harness.Receiver, error) {
+		return badReceiver(func() (*ahp.Receipt, error) { return &ahp.Receipt{Ref: "same bytes"}, nil }), nil
+	}
+	first := ahptest.NewFake(func(_ context.Context, q *ahp.Intercept) ([]ahp.Effect, error) {
+		list := q.Event.Items.Messages
+		slices.Reverse(list[0].Parts)
+		return []ahp.Effect{edits(t, ahp.OpReplace, list)}, nil
+	})
+	h := newHarness(t, harness.Options{Content: &lib.content}, party{first, []ahp.Subscription{uploading(ahp.FailClosed, &ahp.Upload{Endpoint: "https://r.example/", TimeoutMs: 1000, MaxBytes: 10})}})
+	out := begin(t, h, prompt("e", image("p1", "local:1"), image("p2", "local:2"), image("p3", "local:1")))
+	if !out.MayExecute() {
+		t.Fatalf("%+v", out.Trace)
+	}
+	for id, want := range map[string]string{"p1": "local:1", "p2": "local:2", "p3": "local:1"} {
+		if got := refOf(partOf(out.Event, id)); got != want {
+			t.Errorf("%s is %q, want %q", id, got, want)
+		}
+	}
+	if lib.opens("local:1") != 1 {
+		t.Errorf("opened %d times", lib.opens("local:1"))
+	}
+}
+
 // TestRefsOfAnotherRequest gives a ref of an earlier request, which its receiver
 // still knows.
 func TestRefsOfAnotherRequest(t *testing.T) {

@@ -165,7 +165,7 @@ func (h *Harness) show(ctx context.Context, s *subscription, e *ahp.Event, c *co
 			if out.refs == nil {
 				out.refs = refs{}
 			}
-			out.refs[ref] = shown{*p, name}
+			out.refs[ref] = append(out.refs[ref], shown{*p, name})
 		}
 	}
 	out.event = v.view(e, s.cfg.IncludeNative)
