@@ -33,3 +33,23 @@ func TestFirstLayerRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestEvaluateHiddenContent holds that a whole list can't be replaced by who doesn't
+// see all of it, even if the request says so; adding to it is fine.
+func TestEvaluateHiddenContent(t *testing.T) {
+	for selection, replaceable := range map[ahp.Selection]bool{ahp.SelectBody: true, ahp.SelectMetadata: false, ahp.SelectOmit: false} {
+		e := ahptest.ToolAfter("e", "text")
+		if selection != ahp.SelectBody {
+			p := &e.Items.Messages[0].Parts[0]
+			p.Selection, p.Text = selection, nil
+		}
+		for operation, want := range map[string]bool{"merge": true, "replace": replaceable} {
+			reply := `{"jsonrpc":"2.0","id":"e","result":{"protocolVersion":"draft","effects":[{"type":"modify","target":"output","operation":"` + operation + `","value":[]}]}}`
+			_, err := harness.Evaluate(&ahp.Intercept{Event: e, Capabilities: *ahptest.FullCapabilities(e.Type)}, []byte(reply))
+			var fault *ahp.Error
+			if (err == nil) != want || err != nil && (!errors.As(err, &fault) || fault.Kind != ahp.KindCapability) {
+				t.Errorf("%s where the part is %s: %v", operation, selection, err)
+			}
+		}
+	}
+}

@@ -81,9 +81,7 @@ func reduced(kind Kind, effects []ahp.Effect) error {
 	return nil
 }
 
-// capabilities returns everything that may be advertised for e. Replacing a list
-// with hidden content isn't among it, as it would destroy what the backend can't
-// see (§8).
+// capabilities returns everything that may be advertised for e.
 func (c *ResponseContext) capabilities(e *ahp.Event) *ahp.Capabilities {
 	out := ahp.NewCapabilities(c.Event, c.Event.Effects()...)
 	if out.Flow != nil {
@@ -94,30 +92,7 @@ func (c *ResponseContext) capabilities(e *ahp.Event) *ahp.Capabilities {
 	if e.Elicitation != nil {
 		out.Elicitation = &ahp.ElicitationCapability{Form: &ahp.ElicitationMode{}, URL: &ahp.ElicitationMode{}}
 	}
-	if hidden(e) {
-		out.Modify = map[ahp.Target]ahp.ModifyCapability{c.Event.Target(): {Merge: true}}
-	}
 	return out
-}
-
-// hidden reports whether the list that may be edited lacks content.
-func hidden(e *ahp.Event) bool {
-	lists := [][]ahp.Part{e.Instructions, e.Summary}
-	messages := e.Items.Messages
-	if e.Message != nil {
-		messages = e.Message.Messages
-	}
-	for i := range messages {
-		lists = append(lists, messages[i].Parts)
-	}
-	for _, parts := range lists {
-		for i := range parts {
-			if parts[i].Selection != ahp.SelectBody || parts[i].Gap != nil {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // event returns an event of the context's type with the current value. Apart from
