@@ -121,6 +121,7 @@ func (s *Source) token(ctx context.Context, anyway bool) (Token, error) {
 		return s.current, nil
 	case s.pending == nil && !anyway && s.failed != nil && now.Before(s.heldUntil):
 		defer s.mu.Unlock()
+		s.forget()
 		return Token{}, s.held()
 	}
 	p := s.pending
@@ -184,9 +185,7 @@ func (s *Source) run(p *acquisition) {
 	if err != nil {
 		p.token, p.err = Token{}, err
 		s.meta = nil
-		if s.chosen == nil {
-			s.wants = nil // the endpoint is asked again what it wants
-		}
+		s.forget()
 		s.hold(err, job.asked)
 		return
 	}
@@ -197,6 +196,14 @@ func (s *Source) run(p *acquisition) {
 	s.chosen, s.current, s.expires, s.proven, s.failed = job.chosen, p.token, g.expires, false, nil
 	if g.refresh != "" {
 		s.refresh = g.refresh
+	}
+}
+
+// forget has the endpoint asked again what it wants, after a failure and where no
+// client is chosen. The lock is held.
+func (s *Source) forget() {
+	if s.chosen == nil {
+		s.wants = nil
 	}
 }
 

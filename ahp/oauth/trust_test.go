@@ -87,6 +87,39 @@ func TestTrustFollowsTheEndpoint(t *testing.T) {
 	}
 }
 
+// TestChallengeIsForgotten holds that a discovery which failed leaves the endpoint a
+// chance to be asked without a token again, since it may have changed its mind.
+func TestChallengeIsForgotten(t *testing.T) {
+	for _, f := range ahptest.OAuthFaults() {
+		if f.Name != "resource_missing" {
+			continue
+		}
+		s := ahptest.NewOAuthServer(t, ahptest.OAuthOptions{Fault: f})
+		source, err := oauth.NewTrusting(s.Endpoint, []oauth.Client{s.Client(oauth.ClientCredentials)}, s.Options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer source.Close()
+		for range 3 {
+			if token, err := source.Token(t.Context()); err != nil || !token.IsZero() {
+				t.Fatalf("%v, %v", token, err)
+			}
+			if err := source.Refused(oauth.Token{}, http.Header{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := source.Token(t.Context()); ahp.AsFailure(err) == nil {
+				t.Fatal(err)
+			}
+			if err := source.Refused(oauth.Token{}, http.Header{"Www-Authenticate": {"Basic"}}); ahp.AsFailure(err) == nil {
+				t.Errorf("another scheme: %v", err)
+			}
+		}
+		if n := s.Count("oauth-protected-resource"); n != 2 { // both places, once
+			t.Errorf("requests %q", s.Requests())
+		}
+	}
+}
+
 // TestDeafHost holds that Close doesn't wait for ever for a host whose callback
 // ignores its context.
 func TestDeafHost(t *testing.T) {

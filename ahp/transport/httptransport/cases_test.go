@@ -40,9 +40,10 @@ func TestI195Redirects(t *testing.T) {
 		for _, target := range []string{elsewhere.URL, "http://localhost:" + at.Port() + "/", secureElsewhere.URL, "//" + at.Host + "/", "/other", "", "file:///etc/passwd"} {
 			var asked atomic.Int32
 			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				if asked.Add(1); r.URL.Path != "/" || r.Header.Get("Authorization") != "Bearer t0k3n" {
+				if asked.Add(1); r.URL.Path != "/" || r.Header.Get("Authorization") != "Bearer t0k3n" || r.Header.Get("Cookie") != "" {
 					t.Errorf("%s with %v", r.URL, r.Header)
 				}
+				http.SetCookie(w, &http.Cookie{Name: "session", Value: "x"})
 				w.Header().Set("Location", target)
 				w.WriteHeader(status)
 			})
