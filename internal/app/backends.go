@@ -112,9 +112,17 @@ func (e *engine) startBackends(context.Context) error {
 	if len(r.all.Hooks) == 0 {
 		return nil
 	}
+	lender := &gate.Lender{}
+	dirOf := func(backend string) string { return filepath.Dir(r.files[backend]) }
 	h, err := harness.New(&r.all, harness.Options{
 		Manifest: gate.Manifest(), OnDelivery: e.delivered,
-		Open: func(b *ahp.Backend) (transport.Transport, error) { return e.open(b, filepath.Dir(r.files[b.ID])) },
+		Open: func(b *ahp.Backend) (transport.Transport, error) { return e.open(b, dirOf(b.ID)) },
+		Content: &harness.Content{
+			Open: lender.Open,
+			Receiver: func(by ahp.SubscriptionID, u *ahp.Upload) (harness.Receiver, error) {
+				return e.receiver(u, dirOf(by.Backend))
+			},
+		},
 	})
 	if err != nil {
 		read := slices.Compact(slices.Sorted(maps.Values(r.files)))
@@ -125,7 +133,7 @@ func (e *engine) startBackends(context.Context) error {
 	e.backends = gate.NewBackends(h, gate.Identity{
 		Source: "urn:abhed:" + e.key.ID(), Session: e.log.ID(), Workspace: l.workspace, Roots: l.roots,
 		Model: e.o.model.Name(), Agent: mainAgent, Version: e.sys.Version, Mode: l.Permissions.Mode,
-	})
+	}, lender)
 	return nil
 }
 
@@ -157,10 +165,7 @@ func (e *engine) open(b *ahp.Backend, dir string) (transport.Transport, error) {
 		if err := e.checkReferences(b.Authentication, dir); err != nil {
 			return nil, err
 		}
-		return httptransport.New(b, httptransport.Options{ResolveRef: e.reference(dir), LookupEnv: func(name string) (string, bool) {
-			v := e.sys.Getenv(name)
-			return v, v != ""
-		}})
+		return httptransport.New(b, e.httpOptions(dir))
 	}
 	return transport.Stdio(b.Transport, transport.StdioOptions{
 		Name: b.ID, Dir: dir,
@@ -168,6 +173,22 @@ func (e *engine) open(b *ahp.Backend, dir string) (transport.Transport, error) {
 			_, _ = e.log.Append(system(&event.ExtensionLogged{Name: "backend " + b.ID, Level: "log", Line: line}))
 		},
 	})
+}
+
+// receiver connects to where a subscription has attachments sent.
+func (e *engine) receiver(u *ahp.Upload, dir string) (harness.Receiver, error) {
+	if err := e.checkReferences(u.Auth, dir); err != nil {
+		return nil, err
+	}
+	return httptransport.NewUploader(u, e.httpOptions(dir))
+}
+
+// httpOptions lends the credentials that a registration in dir names.
+func (e *engine) httpOptions(dir string) httptransport.Options {
+	return httptransport.Options{ResolveRef: e.reference(dir), LookupEnv: func(name string) (string, bool) {
+		v := e.sys.Getenv(name)
+		return v, v != ""
+	}}
 }
 
 // delivered records an observation that did not arrive.

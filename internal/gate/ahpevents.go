@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -206,23 +205,9 @@ func (g *Gate) after(o agent.Outcome, content string) *ahp.Event {
 	if e.Execution.Status == "executed" {
 		ms := o.Duration.Milliseconds()
 		e.DurationMs = &ms
-		e.FileChanges = fileChanges(o)
+		e.FileChanges = g.fileChanges(o)
 	}
 	return e
-}
-
-func fileChanges(o agent.Outcome) []ahp.FileChange {
-	var out []ahp.FileChange
-	for i, c := range o.Changes {
-		f := ahp.FileChange{Path: c.Path, Change: "modified", After: filePart(fmt.Sprintf("%s:file%d:after", o.Call.ID, i), c.After)}
-		if c.Created {
-			f.Change = "created"
-		} else {
-			f.Before = filePart(fmt.Sprintf("%s:file%d:before", o.Call.ID, i), c.Before)
-		}
-		out = append(out, f)
-	}
-	return out
 }
 
 // splitModel returns the parts of a model's name.

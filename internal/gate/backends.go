@@ -18,13 +18,16 @@ import (
 
 // Backends is the AHP side of a session's gate.
 type Backends struct {
-	h  *harness.Harness
-	id Identity
+	h      *harness.Harness
+	id     Identity
+	lender *Lender
 }
 
 // NewBackends returns the backends of h for a session. h stays the caller's to
-// close.
-func NewBackends(h *harness.Harness, id Identity) *Backends { return &Backends{h: h, id: id} }
+// close. lender, if not nil, is what h opens attachments by.
+func NewBackends(h *harness.Harness, id Identity, lender *Lender) *Backends {
+	return &Backends{h: h, id: id, lender: lender}
+}
 
 // wanted reports whether anybody takes events of type t.
 func (b *Backends) wanted(t ahp.EventType) bool {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/internal/agent"
@@ -268,26 +267,4 @@ func sendable(list []*model.Message) error {
 		return errors.New("the last message is the model's own")
 	}
 	return nil
-}
-
-// maxFileBody bounds the bytes of a file that are sent with a change of it.
-const maxFileBody = 256 << 10
-
-// filePart returns the content of a file.
-func filePart(id string, data []byte) *ahp.Part {
-	p := ahp.TextPart(id, "")
-	switch {
-	case !utf8.Valid(data):
-		p.Kind, p.MediaType, p.Text = ahp.KindAttachment, "application/octet-stream", nil
-		p.Gap = &ahp.PartGap{Reason: "the file isn't text, and nothing is uploaded"}
-	case len(data) > maxFileBody:
-		p.Text, p.Gap = nil, &ahp.PartGap{Reason: fmt.Sprintf("the file has more than %d bytes", maxFileBody)}
-	default:
-		text := string(data)
-		p.Text = &text
-		return &p
-	}
-	n := int64(len(data))
-	p.Size, p.SHA256 = &n, sum(string(data))
-	return &p
 }

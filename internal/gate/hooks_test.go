@@ -34,7 +34,7 @@ func (r *rig) hooked(judge ahptest.Judge) *ahptest.Fake {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() { _ = h.Close() })
-	r.opts.Backends = gate.NewBackends(h, gate.Identity{Source: "urn:abhed:test", Session: "s1", Workspace: r.dir, Model: "p/m", Agent: "main", Version: "test", Mode: "default"})
+	r.opts.Backends = gate.NewBackends(h, gate.Identity{Source: "urn:abhed:test", Session: "s1", Workspace: r.dir, Model: "p/m", Agent: "main", Version: "test", Mode: "default"}, nil)
 	r.gate = gate.New(r.opts)
 	return fake
 }
@@ -128,7 +128,7 @@ func TestBackendsThatCantBeAddressedRefuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.opts.Backends = gate.NewBackends(h, gate.Identity{Source: "urn:abhed:test", Session: "s1", Model: "p/m"})
+	r.opts.Backends = gate.NewBackends(h, gate.Identity{Source: "urn:abhed:test", Session: "s1", Model: "p/m"}, nil)
 	g := gate.New(r.opts)
 	_ = h.Close()
 	for _, m := range moments() {

@@ -88,11 +88,11 @@ func againCapabilities() *ahp.Capabilities {
 
 // Manifest returns what Abhed promises to send and to enforce, always the same.
 func Manifest() *ahp.Manifest {
-	most := int64(agent.MaxContinuations)
+	most, upload := int64(agent.MaxContinuations), int64(maxUpload)
 	m := &ahp.Manifest{
 		Gaps: gaps(), Transports: []string{"stdio", "http"}, Authentication: []string{"bearer", "oauth"}, ToolPaths: []string{toolPath},
-		ContentCategories:         []string{"text", "reasoning", categoryCall},
-		Limits:                    ahp.Limits{MaxContinuations: &most},
+		ContentCategories:         []string{"text", "reasoning", categoryCall, "images", "audio", "video", "files"},
+		Limits:                    ahp.Limits{MaxContinuations: &most, MaxUploadBytes: &upload},
 		ManagedPolicy:             ahp.ManagedPolicy{Scopes: []string{"managed", "user", "project"}},
 		CorrelationIdentityFields: []string{"id", "parentEventId", "session.id", "turn.id", "call.id", "batch.id", "attempt.id"},
 	}
@@ -125,12 +125,11 @@ func gaps() []ahp.Gap {
 		{Path: "events.turn.progress", Reason: "pieces are joined, at most four a second, and are as the model said them"},
 		{Path: "events.tool.progress", Reason: "pieces are joined, at most four a second, with at most 64 KiB each; only commands stream"},
 		{Path: "events.tool.batch.after.calls", Reason: "a call whose arguments could not be used, or that was never judged, is left out: it has no input"},
-		{Path: "events.file.changed", Reason: "changes by the tools write and edit; what commands change isn't watched; a body has at most 256 KiB"},
+		{Path: "events.file.changed", Reason: "changes by the tools write and edit; what commands change isn't watched; of a text above 256 KiB there is size and hash"},
 		{Path: "events.user.message.outbound", Reason: "the answer of a turn; what the model says beside its calls is held back from the user instead, and stands in the record"},
 		{Path: "events.model.request.before.params", Reason: "the names of the tools; sampling and tool descriptions are left out"},
 		{Path: "events.model.request.before.modify", Reason: "tool calls and their order can't be changed; the change holds for this request alone"},
 		{Path: "native", Reason: "there is nothing beneath these events, so includeNative adds nothing"},
-		{Path: "limits.maxUploadBytes", Reason: "content is sent inline; nothing is uploaded"},
 		{Path: "limits.minTimeoutMs", Reason: "no bound is set"},
 		{Path: "limits.maxTimeoutMs", Reason: "no bound is set"},
 		{Path: "authentication", Reason: "oauth by client credentials; nobody can be asked to log in"},

@@ -235,6 +235,6 @@ func (r *rig) backends(t interface{ Fatal(...any) }, answer func(ctx context.Con
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.opts.Backends = gate.NewBackends(h, gate.Identity{Source: "urn:abhed:test", Session: "s1", Workspace: r.dir, Roots: []string{r.dir}})
+	r.opts.Backends = gate.NewBackends(h, gate.Identity{Source: "urn:abhed:test", Session: "s1", Workspace: r.dir, Roots: []string{r.dir}}, nil)
 	return func() { _ = h.Close() }
 }

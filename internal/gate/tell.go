@@ -158,7 +158,7 @@ func (g *Gate) filesChanged(ctx context.Context, o agent.Outcome) {
 	if e.ParentEventID = g.parents.get(endKey(o.Call.ID)); e.ParentEventID == "" {
 		e.ParentEventID = g.parents.get(callKey(o.Call.ID))
 	}
-	for _, f := range fileChanges(o) {
+	for _, f := range g.fileChanges(o) {
 		c := ahp.ObservedChange{Path: f.Path, Operation: "update", AgentCaused: true, Before: f.Before, After: f.After}
 		if f.Change == "created" {
 			c.Operation = "create"
