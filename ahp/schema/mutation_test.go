@@ -353,6 +353,13 @@ func TestMutations(t *testing.T) {
 			failures++
 			t.Errorf("line %d, %s at %q: %v", s.line, what, p.pointer, err)
 		}
+		if strings.Count(p.pointer, "/") > 2 || s.kind == schema.UploadReceipt || s.kind == schema.Registration {
+			return
+		}
+		if err := a.judge(schema.JSONRPCMessage, s.message); err != nil && failures < 20 {
+			failures++
+			t.Errorf("line %d as an envelope, %s at %q: %v", s.line, what, p.pointer, err)
+		}
 	}
 	for _, s := range corpus(t) {
 		all := places(&s.message)
@@ -395,6 +402,11 @@ func (v *vocabulary) add(object map[string]any, check func(name string)) {
 			for _, n := range names {
 				plausible[n] = true
 			}
+		}
+	}
+	if _, ok := object["jsonrpc"]; ok {
+		for _, n := range []string{"id", "method", "params", "result", "error"} {
+			plausible[n] = true
 		}
 	}
 	for i, name := range slices.Sorted(maps.Keys(v.members)) {

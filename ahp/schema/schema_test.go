@@ -17,6 +17,7 @@ import (
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/schema"
+	"github.com/abhed/abhed/ahp/validate"
 	"github.com/abhed/abhed/internal/require"
 )
 
@@ -123,7 +124,11 @@ func decode(kind string, data []byte) error {
 		_, err := ahp.DecodeRegistration(data)
 		return err
 	case schema.JSONRPCMessage:
-		return isEnvelope(data)
+		r, err := validate.Message(data, validate.JSONRPCMessage, validate.Options{})
+		if err == nil && len(r.Findings) > 0 {
+			return errors.New(r.Findings[0].String())
+		}
+		return err
 	}
 	return fmt.Errorf("no kind %q", kind)
 }
@@ -135,39 +140,6 @@ func idOf(data []byte) ahp.ID {
 		return ahp.ID{}
 	}
 	return p.ID
-}
-
-// isEnvelope judges a message by §2 alone: no decoder does only that.
-func isEnvelope(data []byte) error {
-	var m map[string]json.RawMessage
-	if err := json.Unmarshal(data, &m); err != nil {
-		return err
-	}
-	has := func(name string) bool { _, ok := m[name]; return ok }
-	object := func(name string) bool { return bytes.HasPrefix(m[name], []byte("{")) }
-	p, err := ahp.Peek(data)
-	if err != nil {
-		return err
-	}
-	goodID := !has("id") || !p.ID.IsZero()
-	goodMethod := !has("method") || p.Method != ""
-	var failure ahp.RPCError
-	goodError := object("error") && decodeRPCError(m["error"], &failure) == nil
-	switch {
-	case string(m["jsonrpc"]) != `"2.0"` || !goodMethod:
-	case has("method") && object("params") && goodID, has("id") && goodID && object("result") && !has("error"),
-		has("id") && (goodID || string(m["id"]) == "null") && goodError && !has("result"):
-		return nil
-	}
-	return errors.New("no JSON-RPC message")
-}
-
-func decodeRPCError(data []byte, out *ahp.RPCError) error {
-	_, err := ahp.DecodeEffectsReply(slices.Concat([]byte(`{"jsonrpc":"2.0","id":null,"error":`), data, []byte("}")), ahp.ID{})
-	if errors.As(err, &out) {
-		return nil
-	}
-	return err
 }
 
 // anyKind is the dispatch of a message whose kind isn't said.

@@ -89,11 +89,12 @@ func errorResponse() object {
 	return rpc([]string{"id", "error"}, "id", id, "error", from("rpcError"), "result", false, "method", methodName())
 }
 
+// envelope is any message: either a request or a response, and not both at once.
 func envelope() object {
 	anObject := object{"type", "object"}
 	return object{"anyOf", list{
-		rpc([]string{"method", "params"}, "id", from("requestId"), "method", methodName(), "params", anObject),
-		response(anObject),
-		errorResponse(),
+		both(rpc([]string{"method", "params"}, "id", from("requestId"), "method", methodName(), "params", anObject), without("result", "error")),
+		both(response(anObject), without("method"), prop("params", anObject)),
+		both(errorResponse(), without("method"), prop("params", anObject)),
 	}}
 }
