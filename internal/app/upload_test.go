@@ -90,3 +90,22 @@ func TestFilesThatArentTextAreUploaded(t *testing.T) {
 		t.Errorf("the record: %v, or it has the token", err)
 	}
 }
+
+// TestLargeFilesAreNoFailure writes more text than is sent along: who judges results
+// and is fail-closed is told its size and hash, and the result goes on.
+func TestLargeFilesAreNoFailure(t *testing.T) {
+	w := newWorld(t, call("write", fmt.Sprintf(`{"path":"marker","content":%q}`, strings.Repeat("line of text\n", 25_000)), modeltest.WholeCalls()), done())
+	w.opts.Mode = "accept-edits"
+	l := &listener{}
+	w.hooks("org.test.judge", l.serve(t), intercept(ahp.ToolAfter, "fail-closed")+","+strings.Replace(observeAll, "*", "file.changed", 1))
+	r := w.run(t.Context())
+	after, changed := l.of(ahp.ToolAfter), l.of(ahp.FileChanged)
+	if r.code != 0 || len(after) != 1 || len(changed) != 1 || !strings.Contains(strings.Join(sent(w.server.Requests()[1]), "\n"), "Created marker") {
+		t.Fatalf("exit %d, asked %d times, told %d times\n%s", r.code, len(after), len(changed), r.err)
+	}
+	for _, p := range []*ahp.Part{after[0].FileChanges[0].After, changed[0].Changes[0].After} {
+		if p.Text != nil || p.Selection != ahp.SelectMetadata || *p.Size != 13*25_000 || len(p.SHA256) != 64 {
+			t.Errorf("sent %+v", p)
+		}
+	}
+}
