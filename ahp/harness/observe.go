@@ -32,14 +32,10 @@ type Delivery struct {
 type Deliveries struct {
 	mu   sync.Mutex
 	left int
-	done chan struct{} // closed when none is left
+	done chan struct{} // closed when none is left; nil before the first
 }
 
-func newDeliveries() *Deliveries {
-	d := &Deliveries{done: make(chan struct{})}
-	close(d.done)
-	return d
-}
+func newDeliveries() *Deliveries { return &Deliveries{} }
 
 func (d *Deliveries) add(n int) {
 	d.mu.Lock()
@@ -58,6 +54,9 @@ func (d *Deliveries) Wait(ctx context.Context) error {
 	d.mu.Lock()
 	done := d.done
 	d.mu.Unlock()
+	if done == nil {
+		return nil
+	}
 	select {
 	case <-done:
 		return nil

@@ -223,6 +223,8 @@ func (x *Exchange) finish() {
 	if !x.began.IsZero() {
 		x.answer.Milliseconds = time.Since(x.began).Milliseconds()
 	}
-	a := x.answer
-	x.report = &a
+	if x.chain.h.opts.Telemetry != nil {
+		a := x.answer
+		x.report = &a
+	}
 }
