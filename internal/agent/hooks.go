@@ -94,10 +94,12 @@ type (
 		Batch    *Batch
 		Outcomes []Outcome
 	}
-	// TurnFinish is the answer of a turn before the turn ends.
+	// TurnFinish is the answer of a turn before the turn ends. Where there is none
+	// Reply is nil, and Reason says how the turn ends, which nobody can change.
 	TurnFinish struct {
-		Item  string
-		Reply *model.Message
+		Reason Reason
+		Item   string
+		Reply  *model.Message
 		// Continuations counts the accepted ones, Remaining how many are left.
 		Continuations, Remaining int
 		Usage                    TurnUsage

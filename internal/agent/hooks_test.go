@@ -230,3 +230,59 @@ func TestTextWaitsForWhoMayChangeIt(t *testing.T) {
 		}
 	}
 }
+
+// TestTurnsWithoutAnAnswerEndOnce holds what is asked and told where a turn ends
+// without an answer.
+func TestTurnsWithoutAnAnswerEndOnce(t *testing.T) {
+	tests := []struct {
+		name   string
+		reason agent.Reason
+		ask    func(at agent.At, m agent.Moment) *agent.Say
+		set    func(b *bench)
+		asked  bool
+	}{
+		{"a limit", agent.ReasonMaxTurns, nil, func(b *bench) { b.opts.Limits.Turns = 1 }, true},
+		{"a failure", agent.ReasonError, nil, func(b *bench) { b.model.replies = []any{&model.Error{Kind: model.ErrAuth, Status: 401}} }, true},
+		{"a stop", agent.ReasonStopped, func(_ agent.At, m agent.Moment) *agent.Say {
+			if _, is := m.(*agent.BatchAfter); is {
+				return &agent.Say{Stop: "x: enough"}
+			}
+			return nil
+		}, nil, true},
+		{"a refused answer", agent.ReasonStopped, func(_ agent.At, m agent.Moment) *agent.Say {
+			if f, is := m.(*agent.TurnFinish); is && f.Reply != nil {
+				return &agent.Say{Refusal: &agent.Refusal{By: "x", Reason: "no"}}
+			}
+			return nil
+		}, nil, false},
+		{"an answer", agent.ReasonCompleted, nil, nil, false},
+	}
+	for _, tt := range tests {
+		h := &fakeHooks{ask: tt.ask}
+		b := setup(t, nil, calls("read", "{}"), says("done"))
+		b.opts.Hooks = h
+		if tt.set != nil {
+			tt.set(b)
+		}
+		want(t, b.run(t.Context()), tt.reason)
+		var finish []*agent.TurnFinish
+		for _, m := range h.asked {
+			if f, is := m.(*agent.TurnFinish); is {
+				finish = append(finish, f)
+			}
+		}
+		end, ok := h.told[len(h.told)-1].(*agent.TurnEnd)
+		if len(finish) != 1 || (finish[0].Reply == nil) != tt.asked || tt.asked && finish[0].Reason != tt.reason || !ok || end.Reason != tt.reason {
+			t.Errorf("%s: asked %+v, told %+v", tt.name, finish, end)
+		}
+	}
+	// An interrupted turn isn't asked about any more.
+	ctx, cancel := context.WithCancel(t.Context())
+	h := &fakeHooks{}
+	b := setup(t, func(context.Context, tool.Grant) tool.Result { cancel(); return tool.OK("") }, calls("write", "{}"))
+	b.opts.Hooks = h
+	want(t, b.run(ctx), agent.ReasonUserInterrupt)
+	if got := types(h.asked); strings.Contains(got, "turn.finish.before") || types(h.told[len(h.told)-1:]) != "turn.end" {
+		t.Errorf("asked %s, told %s", got, types(h.told))
+	}
+}

@@ -83,6 +83,7 @@ type Loop struct {
 	hold bool
 	// turnID is the id of the turn that Hooks know, from a prompt to its answer.
 	turnID        string
+	finished      bool // it was asked about the turn's end
 	continuations int
 	replies       int            // of models in this run
 	reported      int            // of those, with usage
@@ -152,13 +153,14 @@ func (l *Loop) Run(ctx context.Context, prompt string, given ...string) Result {
 	for e == nil {
 		e = l.turnOnce(ctx, &cut)
 	}
-	l.close(ctx, e)
+	e = l.close(ctx, e)
 	return Result{Reason: e.reason, Detail: e.detail, Text: l.lastText, Turns: l.runTurns, Usage: l.usage}
 }
 
 // reset forgets what belongs to an earlier run.
 func (l *Loop) reset() {
 	l.runTurns, l.tokens, l.cost, l.usage, l.lastText, l.refusals = 0, 0, 0, model.Usage{}, "", refusals{}
+	l.finished = false
 	l.turnID, l.continuations, l.replies, l.reported, l.answer, l.answerItem = "", 0, 0, 0, nil, ""
 }
 

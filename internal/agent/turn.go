@@ -83,15 +83,23 @@ func (l *Loop) open(ctx context.Context, prompt string, given []string) *end {
 	return l.sayAll(injected)
 }
 
-// close lets the observers know how the turn ended.
-func (l *Loop) close(ctx context.Context, e *end) {
+// close ends a turn. Where the model has not answered backends may still say
+// something to the person; the end stays what it is, unless the record fails.
+func (l *Loop) close(ctx context.Context, e *end) *end {
 	if l.turnID == "" {
-		return
+		return e
+	}
+	if !l.finished && ctx.Err() == nil && l.hooked(ahp.TurnFinishBefore) {
+		m := &TurnFinish{Reason: e.reason, Continuations: l.continuations, Usage: l.turnUsage()}
+		if _, failed := l.consult(ctx, m); failed != nil && failed.reason == ReasonError {
+			e = failed
+		}
 	}
 	l.tell(ctx, ahp.TurnEnd, func() Moment {
 		return &TurnEnd{Reason: e.reason, Detail: e.detail, Item: l.answerItem, Reply: l.answer, Continuations: l.continuations, Usage: l.turnUsage()}
 	})
 	l.turnID = ""
+	return e
 }
 
 func (l *Loop) turnUsage() TurnUsage {
@@ -209,11 +217,13 @@ func (l *Loop) review(ctx context.Context, r *reply, a Attempt) (withheld string
 		return "", nil
 	}
 	if r.stop == nil && l.hooked(ahp.TurnFinishBefore) {
+		l.finished = true
 		m := &TurnFinish{Item: item, Reply: r.resp.Message, Continuations: l.continuations, Remaining: l.remaining(), Usage: l.turnUsage()}
 		if e := l.judge(ctx, r, m, "the answer was withheld"); e != nil {
 			return withheldFor(e), e
 		}
 		if r.more != "" {
+			l.finished = false
 			return "", nil
 		}
 	}

@@ -366,3 +366,24 @@ func TestMessagesKeepTheirIds(t *testing.T) {
 		t.Errorf("ids %v, want %v: %v", ids, want, byID)
 	}
 }
+
+// TestEndsAreTold holds outcome and reason of turns that end without an answer, and
+// that nothing but a message is accepted there.
+func TestEndsAreTold(t *testing.T) {
+	w := newWorld(t, call("write", markerArgs), done())
+	w.opts.Mode, w.opts.MaxTurns = "accept-edits", 1
+	var offered []ahp.EffectType
+	l := &listener{judge: func(_ context.Context, q *ahp.Intercept) ([]ahp.Effect, error) {
+		offered = q.Capabilities.Effects
+		return backend.Answer(q, &ahp.Notice{Text: "NOTICE"})
+	}}
+	w.hooks("org.test.judge", l.serve(t), intercept(ahp.TurnFinishBefore, "fail-closed")+","+strings.Replace(observeAll, "*", "turn.end", 1))
+	r := w.run(t.Context())
+	finish, end := l.of(ahp.TurnFinishBefore), l.of(ahp.TurnEnd)
+	if r.code != 3 || len(finish) != 1 || len(end) != 1 || !strings.Contains(r.err, "NOTICE") || !slices.Equal(offered, []ahp.EffectType{ahp.EffectMessage}) {
+		t.Fatalf("exit %d, %d and %d events, offered %v\n%s", r.code, len(finish), len(end), offered, r.err)
+	}
+	if f, e := finish[0], end[0]; f.Outcome != "max_iterations" || f.LastAssistantItem != nil || e.Outcome != "max_iterations" || e.Error.Class != "max_turns" {
+		t.Errorf("asked about %+v, told of %+v", f, e)
+	}
+}

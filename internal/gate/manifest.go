@@ -121,7 +121,7 @@ func gaps() []ahp.Gap {
 		{Path: "events.user.elicitation", Reason: "there are no MCP servers"},
 		{Path: "events.user.attention", Reason: "nobody is asked in a headless run"},
 		{Path: "events.workspace.change", Reason: "the working directory of later calls; a command itself has been there already. Roots don't change within a session"},
-		{Path: "events.turn.finish.before", Reason: "sent where the model has answered; a turn that fails, is stopped, or meets a limit ends with turn.end alone"},
+		{Path: "events.turn.finish.before", Reason: "where the model has not answered nothing but a message is accepted, and an interrupted turn ends with turn.end alone"},
 		{Path: "events.turn.progress", Reason: "pieces are joined, at most four a second, and are as the model said them"},
 		{Path: "events.tool.progress", Reason: "pieces are joined, at most four a second, with at most 64 KiB each; only commands stream"},
 		{Path: "events.tool.batch.after.calls", Reason: "a call whose arguments could not be used, or that was never judged, is left out: it has no input"},

@@ -172,8 +172,13 @@ func (g *Gate) turnFinish(at agent.At, m *agent.TurnFinish) *question {
 	q.caps = finishCapabilities(m.Continuations, m.Remaining)
 	e := q.event
 	e.Outcome, e.ContinuationCount = "completed", int64(m.Continuations)
-	e.Items, e.LastAssistantItem = ahp.MessageItems(canonical(m.Item, m.Reply)), &ahp.Ref{ID: m.Item}
 	e.Usage, e.ParentEventID = turnUsage(m.Usage), g.parents.get("turn")
+	if m.Reply == nil { // it ends whatever anybody says
+		e.Outcome, e.Items = turnOutcome(m.Reason), ahp.MessageItems()
+		q.caps = capabilities(ahp.TurnFinishBefore, ahp.EffectModify, ahp.EffectFlow)
+		return q
+	}
+	e.Items, e.LastAssistantItem = ahp.MessageItems(canonical(m.Item, m.Reply)), &ahp.Ref{ID: m.Item}
 	q.hidden = m.Reply.Text()
 	q.take = takeReply(m.Item, m.Reply)
 	return q
