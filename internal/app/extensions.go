@@ -146,6 +146,6 @@ func (e *engine) sessionEnded(ctx context.Context, res agent.Result) {
 		e.ext.SessionEnd(ctx, string(res.Reason))
 	}
 	if e.backends != nil {
-		e.backends.End(ctx, res.Reason)
+		e.backends.End(ctx, res)
 	}
 }

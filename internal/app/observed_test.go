@@ -230,6 +230,8 @@ func facts(t *testing.T, w *world, l *listener) {
 	check(failed.Error.Class == "server" && string(failed.Error.Status) == "500" && failed.Attempt.Number == 1 && strings.HasPrefix(failed.Recovery, "retry in"), "error %+v", failed.Error)
 	end := l.of(ahp.TurnEnd)[0]
 	check(end.Outcome == "completed" && *end.Usage.InputTokens == 30 && end.Usage.Completeness == "complete" && text(end.Items.Messages...) == "done", "end %+v %+v", end, end.Usage)
+	over := l.of(ahp.SessionEnd)[0]
+	check(fmt.Sprint(over.Counters) == "map[inputTokens:30 modelReplies:2 outputTokens:12]", "counters %v", over.Counters)
 	ends := map[string]string{}
 	for _, e := range l.of(ahp.ToolAfter) {
 		ends[e.Call.ID] = e.Outcome + " " + e.Execution.Status + " " + e.Execution.Reason

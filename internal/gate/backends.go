@@ -334,15 +334,21 @@ func (f *finishing) take(ctx context.Context, out *harness.Outcome) {
 	}
 }
 
-// End tells the observers that the session has ended, and waits a moment for the
-// deliveries.
-func (b *Backends) End(ctx context.Context, reason agent.Reason) {
+// End tells the observers that the session has ended with res, and waits a moment
+// for the deliveries.
+func (b *Backends) End(ctx context.Context, res agent.Result) {
 	if !b.wanted(ahp.SessionEnd) {
 		return
 	}
 	e := b.id.envelope(ahp.SessionEnd, time.Now())
-	e.Reason, e.Outcome = string(reason), "error"
-	switch reason {
+	e.Reason, e.Outcome = string(res.Reason), "error"
+	e.Counters = map[string]int64{"modelReplies": int64(res.Turns)}
+	for name, n := range map[string]*int64{"inputTokens": res.Usage.Input, "outputTokens": res.Usage.Output} {
+		if n != nil {
+			e.Counters[name] = *n
+		}
+	}
+	switch res.Reason {
 	case agent.ReasonCompleted:
 		e.Outcome = "completed"
 	case agent.ReasonUserInterrupt, agent.ReasonShutdown, agent.ReasonStopped, agent.ReasonPromptRefused:
