@@ -173,7 +173,7 @@ func (f *conformBackendFlags) target(sys system, command []string) (conformance.
 	t := conformance.Target{Command: command, URL: f.url}
 	switch {
 	case len(command) == 0 && f.url == "":
-		return t, errors.New("name the backend: --url URL, or -- COMMAND ARG...")
+		return t, errors.New("name the backend with --url URL or with -- and its command")
 	case len(command) > 0 && f.url != "":
 		return t, errors.New("--url and a command: one of them")
 	}
