@@ -102,9 +102,7 @@ func (c *Chain) gone() bool { return c.outer.Err() != nil || c.h.ctx.Err() != ni
 
 // interrupt ends the chain; the caller holds c.mu.
 func (c *Chain) interrupt() {
-	if c.contents != nil {
-		c.contents.stop()
-	}
+	c.contents.end()
 	c.now = c.now.clone()
 	c.now.Interrupted, c.over = true, true
 	c.now.Expired = c.now.Expired || errors.Is(c.outer.Err(), context.DeadlineExceeded)
@@ -151,6 +149,9 @@ func (c *Chain) publish(next *settled, over bool) {
 	defer c.mu.Unlock()
 	c.now, c.open = next, nil
 	c.over = c.over || over
+	if next.Interrupted {
+		c.contents.end()
+	}
 }
 
 // Finish returns what the chain came to, once, and sends or holds its observations

@@ -48,7 +48,7 @@ type Options struct {
 	// there.
 	Open func(b *ahp.Backend) (transport.Transport, error)
 	// ObserveTimeout bounds the delivery of one observation, from when it was
-	// queued; zero means 5 s.
+	// queued; zero means 5 s. The time of uploads at the same backend comes on top.
 	ObserveTimeout time.Duration
 	// CloseTimeout is how long Close waits for queued observations; zero means 2 s.
 	CloseTimeout time.Duration

@@ -189,6 +189,18 @@ type mailbox struct {
 	running bool
 }
 
+// wait gives what is queued behind an upload the time that this took.
+func (m *mailbox) wait(d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.queue {
+		l := &m.queue[i]
+		if l.until = l.until.Add(d); !l.limit.IsZero() && l.limit.Before(l.until) {
+			l.until = l.limit
+		}
+	}
+}
+
 func (h *Harness) post(b *backend, l letter) error {
 	if err := h.enter(); err != nil {
 		return err
@@ -233,7 +245,9 @@ func (h *Harness) empty(b *backend) {
 		b.mail.mu.Unlock()
 
 		if l.write != nil {
+			began := time.Now()
 			msg, err := l.write()
+			b.mail.wait(time.Since(began))
 			if err != nil {
 				h.delivered(l, asDelivery(err))
 				continue

@@ -19,7 +19,7 @@ import (
 type contents struct {
 	h     *Harness
 	ctx   context.Context
-	stop  context.CancelFunc
+	stop  context.CancelFunc // see end
 	until time.Time // the end of the whole call's budget, zero for none
 
 	holders atomic.Int32
@@ -82,6 +82,13 @@ func (h *Harness) newContents(ctx context.Context, until time.Time) *contents {
 	// For chains and outcomes that a host forgets.
 	runtime.AddCleanup(c, (*tally).release, c.tally)
 	return c
+}
+
+// end ends what goes on for a call that was given up. c may be nil.
+func (c *contents) end() {
+	if c != nil {
+		c.stop()
+	}
 }
 
 // hold and drop count who still needs c; whoever made it holds it. c may be nil.
