@@ -1,8 +1,6 @@
 package oauth_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -117,35 +115,5 @@ func TestChallengeIsForgotten(t *testing.T) {
 		if n := s.Count("oauth-protected-resource"); n != 2 { // both places, once
 			t.Errorf("requests %q", s.Requests())
 		}
-	}
-}
-
-// TestDeafHost holds that Close doesn't wait for ever for a host whose callback
-// ignores its context.
-func TestDeafHost(t *testing.T) {
-	t.Parallel() // it waits in earnest
-	s := ahptest.NewOAuthServer(t, ahptest.OAuthOptions{})
-	asked, release := make(chan struct{}), make(chan struct{})
-	o := s.Options()
-	o.Authorize = func(context.Context, *oauth.Authorization) (string, error) {
-		close(asked)
-		<-release
-		return "", errors.New("too late")
-	}
-	source := open(t, s, oauth.AuthorizationCode, o)
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		<-asked
-		cancel()
-	}()
-	if _, err := source.Token(ctx); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	if err := source.Close(); err == nil {
-		t.Error("a callback that doesn't return goes unsaid")
-	}
-	close(release)
-	if err := source.Close(); err != nil {
-		t.Error(err)
 	}
 }

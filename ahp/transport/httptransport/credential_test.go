@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/abhed/abhed/ahp"
@@ -30,5 +31,17 @@ func TestTwoTriesAtMost(t *testing.T) {
 	})
 	if f := ahp.AsFailure(err); f == nil || f.Class != ahp.FailAuth || asked != 2 {
 		t.Errorf("%v after %d requests", err, asked)
+	}
+}
+
+// TestPlainHTTPStaysHere holds that plain http is dialled on this machine only,
+// whatever a name resolved to.
+func TestPlainHTTPStaysHere(t *testing.T) {
+	p := newPool(false)
+	defer p.close()
+	for _, addr := range []string{"192.0.2.1:80", "[2001:db8::1]:80", "169.254.169.254:80"} {
+		if c, err := p.dial(t.Context(), "tcp", addr); err == nil || !strings.Contains(err.Error(), "doesn't lead to this machine") {
+			t.Errorf("%s: %v, %v", addr, c, err)
+		}
 	}
 }
