@@ -191,7 +191,7 @@ func TestInjectedRefs(t *testing.T) {
 			}
 			return []ahp.Effect{&ahp.Inject{DeliverAt: ahp.DeliverNow, Messages: []ahp.Message{{ID: "m", Role: ahp.RoleUser, Parts: []ahp.Part{p}}}}}
 		})
-		if out := begin(t, h, prompt("e", image("p1", "local:1"))); out.MayExecute() != ok {
+		if out := begin(t, h, prompt("e", image("p1", "local:1"))); out.MayExecute() != ok || (out.Trace[0].Failure == nil) != ok {
 			t.Errorf("%q: %+v", ref, out.Trace)
 		}
 	}
