@@ -81,7 +81,7 @@ type Options struct {
 	// browser open a.URL of it, and returns the whole URL that the browser was
 	// redirected to. Its context lasts ten minutes, whatever becomes of the calls
 	// that wait for the token; it must return when that ends. It runs once at a time,
-	// and not again within five minutes, but for Login.
+	// and not again within five minutes, but for Login. See Loopback.
 	Authorize func(ctx context.Context, a *Authorization) (redirected string, err error)
 	// AllowAddress is the local policy for addresses that aren't public: it reports
 	// whether an issuer or a discovered URL may lead to this one. Nil allows none.
