@@ -10,6 +10,8 @@ import (
 const (
 	// maxAnswer is the longest line or body that is read.
 	maxAnswer = 32 << 20
+	// maxStrays is how many lines that nobody asked for are kept.
+	maxStrays = 1000
 	// drainTime is how long is waited for what a peer may still say after the last
 	// answer.
 	drainTime = 300 * time.Millisecond

@@ -25,6 +25,8 @@ type exchange struct {
 	said  string
 }
 
+var errManyLines = fmt.Errorf("more than %d lines for one message", maxStrays)
+
 func (l *perEventLink) run(ctx context.Context, m message) (*exchange, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -51,7 +53,9 @@ func (l *perEventLink) run(ctx context.Context, m message) (*exchange, error) {
 		var line []byte
 		if line, err = lines.next(ctx); err == nil {
 			l.p.record(n, FromPeer, line)
-			out.lines = append(out.lines, line)
+			if out.lines = append(out.lines, line); len(out.lines) > maxStrays {
+				err = errManyLines
+			}
 			if l.env.seenHanging() { // the answer is there: the end won't come
 				time.AfterFunc(drainTime/3, cancel)
 			}
@@ -64,7 +68,7 @@ func (l *perEventLink) run(ctx context.Context, m message) (*exchange, error) {
 		out.exit = l.env.awaitExit(outer, l.p, n, child)
 	case errors.Is(err, context.DeadlineExceeded), len(out.lines) > 0 && errors.Is(err, context.Canceled) && outer.Err() == nil:
 		l.p.happened(n, "process still runs")
-	case errors.Is(err, errLongLine):
+	case errors.Is(err, errLongLine), errors.Is(err, errManyLines):
 		return nil, l.p.failf("%v", err)
 	default:
 		return nil, fmt.Errorf("reading the peer's output: %w", err)

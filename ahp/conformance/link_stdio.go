@@ -150,6 +150,9 @@ func (l *stdioLink) await(ctx context.Context, m message) (*answer, error) {
 		s := peek(line)
 		id := s.idText()
 		if !s.answers() && !looksLikeAnswer(line) || id != "" && id != "null" && l.answered[id] && id != m.id.String() {
+			if len(l.strays) == maxStrays {
+				return nil, l.p.failf("more than %d lines that are no answer, the last one %q", maxStrays, clip(line))
+			}
 			l.strays = append(l.strays, line)
 			a.extra = append(a.extra, line)
 			continue
@@ -233,7 +236,9 @@ func (l *stdioLink) tell(ctx context.Context, m message) ([][]byte, error) {
 			_, err = l.p.wantEffects(a, &fence)
 			return came, err
 		}
-		came = append(came, a.raw)
+		if came = append(came, a.raw); len(came) > maxStrays {
+			return nil, l.p.failf("more than %d answers to one message", maxStrays)
+		}
 	}
 }
 
@@ -255,7 +260,7 @@ func (l *stdioLink) drain(ctx context.Context) [][]byte {
 	var out [][]byte
 	for {
 		line, err := l.lines.next(ctx)
-		if err != nil {
+		if err != nil || len(out) == maxStrays {
 			return out
 		}
 		l.p.record(l.n, FromPeer, line)

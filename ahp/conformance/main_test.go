@@ -29,6 +29,10 @@ func TestMain(m *testing.M) {
 		}
 		brokenbackend.Main(mutation)
 	}
+	if len(os.Args) == 3 && os.Args[1] == hostileArgument {
+		hostile()[os.Args[2]]()
+		os.Exit(0)
+	}
 	goleak.VerifyTestMain(m)
 }
 
