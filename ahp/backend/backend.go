@@ -105,6 +105,12 @@ type Options struct {
 	// error of a handler is logged as it is, so its text must hold no secret. Main
 	// logs as JSON to standard error if it is nil.
 	Logger *slog.Logger
+	// Tap, if set, is told of every message before it is handled, with the context that
+	// the handler will get: what it returns takes its place, and must be made from it.
+	// The function is called once with what Handle returns. Neither may change the
+	// messages, nor keep them. It is for showing traffic, and is called from several
+	// goroutines. A repeated request gets the answer of the first without its handler.
+	Tap func(ctx context.Context, msg []byte) (context.Context, func(reply []byte, err error))
 	// Timeout bounds one decision: the context of the handler ends then. The protocol
 	// doesn't tell a backend the harness's deadline. Zero means no bound but that of
 	// the carrier: over HTTP the context ends when the client goes away.
@@ -138,6 +144,11 @@ func New(h Handler, opts Options) *Server {
 // reply then says so as well, unless it was a notification. A message that isn't
 // JSON gets a reply with a null id, and an err of ahp.KindSyntax.
 func (s *Server) Handle(ctx context.Context, msg []byte) (reply []byte, err error) {
+	if s.opts.Tap != nil {
+		tapped, done := s.opts.Tap(ctx, msg)
+		defer func() { done(reply, err) }()
+		ctx = tapped
+	}
 	q, err := ahp.DecodeRequest(msg)
 	if err != nil {
 		s.report(err)
