@@ -1,10 +1,8 @@
 package harness_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -23,13 +21,14 @@ import (
 // library is a host's attachments by its own names.
 type library struct {
 	content harness.Content
+	files   map[string]string
 	mu      sync.Mutex
 	opened  map[string]int
 }
 
 // newLibrary lends the given bytes, and uploads over HTTP with the given tokens.
 func newLibrary(files map[string]string, tokens map[string]string) *library {
-	l := &library{opened: map[string]int{}}
+	l := &library{files: files, opened: map[string]int{}}
 	l.content = harness.Content{
 		Open: func(_ context.Context, _ *ahp.Event, p *ahp.Part) (io.ReadCloser, error) {
 			l.mu.Lock()
@@ -181,16 +180,18 @@ func TestNothingIsOpenedForMetadata(t *testing.T) {
 	}
 }
 
-// TestContentFailures holds what a subscription's policy makes of content that it
-// asks for and can't have.
-func TestContentFailures(t *testing.T) {
-	type attempt struct {
-		fault   ahptest.UploadFault
-		name    string
-		content func(*harness.Content)
-		cfg     func(*ahp.Upload)
-	}
-	cases := map[string]attempt{
+// contentCase is content that can't be had.
+type contentCase struct {
+	fault   ahptest.UploadFault
+	name    string // of the attachment; empty means one that is there
+	content func(*harness.Content)
+	cfg     func(*ahp.Upload)
+	// texts tells that texts are withheld as well.
+	texts bool
+}
+
+func contentCases() map[string]contentCase {
+	cases := map[string]contentCase{
 		"no such file":           {name: "local:none"},
 		"too large":              {cfg: func(u *ahp.Upload) { u.MaxBytes = 5 }},
 		"too large for the host": {content: func(c *harness.Content) { c.MaxBytes = 5 }},
@@ -208,73 +209,81 @@ func TestContentFailures(t *testing.T) {
 		"not permitted": {content: func(c *harness.Content) {
 			c.Authorize = func(_ ahp.SubscriptionID, _ *ahp.Event, p *ahp.Part) bool { return p.Kind == ahp.KindText }
 		}},
-		"a text that is not permitted": {content: func(c *harness.Content) {
+		"a text that is not permitted": {texts: true, content: func(c *harness.Content) {
 			c.Authorize = func(_ ahp.SubscriptionID, _ *ahp.Event, p *ahp.Part) bool { return p.Kind != ahp.KindText }
 		}},
-		"a permission that panics": {content: func(c *harness.Content) {
+		"a permission that panics": {texts: true, content: func(c *harness.Content) {
 			c.Authorize = func(ahp.SubscriptionID, *ahp.Event, *ahp.Part) bool { panic("no") }
 		}},
 	}
 	for _, f := range ahptest.UploadFaults() {
-		cases[f.Name] = attempt{fault: f, cfg: func(u *ahp.Upload) {
+		cases[f.Name] = contentCase{fault: f, cfg: func(u *ahp.Upload) {
 			if f.Class == ahp.FailDeadline {
 				u.TimeoutMs = 50
 			}
 		}}
 	}
-	for name, c := range cases {
+	return cases
+}
+
+// TestContentFailures holds what a subscription's policy makes of content that it
+// asks for and can't have.
+func TestContentFailures(t *testing.T) {
+	for name, c := range contentCases() {
 		for _, policy := range []ahp.FailurePolicy{ahp.FailClosed, ahp.FailOpen} {
 			t.Run(name+"/"+string(policy), func(t *testing.T) {
 				t.Parallel()
-				s := ahptest.NewUploadServer(t, ahptest.UploadOptions{Fault: c.fault})
-				lib := newLibrary(map[string]string{"local:1": "pixels"}, nil)
-				cfg, file := s.Config(""), "local:1"
-				if c.name != "" {
-					file = c.name
-				}
-				if c.cfg != nil {
-					c.cfg(cfg)
-				}
-				if c.content != nil {
-					c.content(&lib.content)
-				}
-				first, second := ahptest.NewFake(nil), ahptest.NewFake(nil)
-				h := newHarness(t, harness.Options{Content: &lib.content}, party{first, []ahp.Subscription{uploading(policy, cfg)}}, party{second, []ahp.Subscription{uploading(ahp.FailClosed, nil)}})
-				if name == "a text that is not permitted" || name == "a permission that panics" {
-					second = nil // it wants the text too
-				}
-				out := begin(t, h, prompt("e", image("p1", file)))
-				a := out.Trace[0]
-				if a.Content == nil || a.Content.Class != ahp.FailContent || strings.Contains(a.Content.Detail, s.URL) {
-					t.Fatalf("%+v", a)
-				}
-				if policy == ahp.FailClosed {
-					d := out.Denial()
-					if d == nil || !d.Synthetic || d.Reason != harness.SyntheticReason || a.Failure != a.Content || a.Attempts != 0 || len(first.Requests()) != 0 || len(out.Trace) != 1 {
-						t.Fatalf("%+v, %+v", out.Denials, out.Trace)
-					}
-					return
-				}
-				if a.Kind != ahp.AnswerEffects || a.Failure != nil || len(first.Requests()) != 1 {
-					t.Fatalf("%+v", a)
-				}
-				gaps := 0
-				for _, p := range first.Requests()[0].Event.Items.Messages[0].Parts {
-					if p.Gap != nil && p.Selection == ahp.SelectBody && p.Body == nil && p.Text == nil {
-						gaps++
-					}
-				}
-				if gaps == 0 {
-					t.Errorf("no gap in %+v", first.Requests()[0].Event.Items)
-				}
-				if c := first.Requests()[0].Capabilities; c.Modify[ahp.TargetPrompt].Replace {
-					t.Error("a list with a gap may be replaced")
-				}
-				if second != nil && !out.MayExecute() {
-					t.Errorf("%+v", out.Trace)
-				}
+				c.run(t, policy)
 			})
 		}
+	}
+}
+
+func (c *contentCase) run(t *testing.T, policy ahp.FailurePolicy) {
+	s := ahptest.NewUploadServer(t, ahptest.UploadOptions{Fault: c.fault})
+	lib := newLibrary(map[string]string{"local:1": "pixels"}, nil)
+	cfg, file := s.Config(""), "local:1"
+	if c.name != "" {
+		file = c.name
+	}
+	if c.cfg != nil {
+		c.cfg(cfg)
+	}
+	if c.content != nil {
+		c.content(&lib.content)
+	}
+	first, second := ahptest.NewFake(nil), ahptest.NewFake(nil)
+	h := newHarness(t, harness.Options{Content: &lib.content}, party{first, []ahp.Subscription{uploading(policy, cfg)}}, party{second, []ahp.Subscription{uploading(ahp.FailClosed, nil)}})
+	out := begin(t, h, prompt("e", image("p1", file)))
+	a := out.Trace[0]
+	if a.Content == nil || a.Content.Class != ahp.FailContent || strings.Contains(a.Content.Detail, s.URL) {
+		t.Fatalf("%+v", a)
+	}
+	if policy == ahp.FailClosed {
+		d := out.Denial()
+		if d == nil || !d.Synthetic || d.Reason != harness.SyntheticReason || a.Failure != a.Content || a.Attempts != 0 || len(first.Requests()) != 0 || len(out.Trace) != 1 {
+			t.Fatalf("%+v, %+v", out.Denials, out.Trace)
+		}
+		return
+	}
+	if a.Kind != ahp.AnswerEffects || a.Failure != nil || len(first.Requests()) != 1 {
+		t.Fatalf("%+v", a)
+	}
+	gaps := 0
+	for _, p := range first.Requests()[0].Event.Items.Messages[0].Parts {
+		if p.Gap != nil && p.Selection == ahp.SelectBody && p.Body == nil && p.Text == nil {
+			gaps++
+		}
+	}
+	if gaps == 0 {
+		t.Errorf("no gap in %+v", first.Requests()[0].Event.Items)
+	}
+	if c := first.Requests()[0].Capabilities; c.Modify[ahp.TargetPrompt].Replace {
+		t.Error("a list with a gap may be replaced")
+	}
+	// The second is fail-closed, and has no receiver: only texts could fail it.
+	if out.MayExecute() == c.texts {
+		t.Errorf("%+v", out.Trace)
 	}
 }
 
@@ -371,95 +380,5 @@ func TestUploadThatIsInterrupted(t *testing.T) {
 	}
 	if len(fake.Requests()) != 0 {
 		t.Error("an interrupted call asked")
-	}
-}
-
-func TestReceiverThatBreaksItsContract(t *testing.T) {
-	for name, r := range map[string]harness.Receiver{
-		"an unknown error": badReceiver(func() (*ahp.Receipt, error) { return nil, errors.New("what") }),
-		"a panic":          badReceiver(func() (*ahp.Receipt, error) { panic("what") }),
-		"no receipt":       badReceiver(func() (*ahp.Receipt, error) { return nil, nil }),
-	} {
-		lib := newLibrary(map[string]string{"local:1": "pixels"}, nil)
-		lib.content.Receiver = func(ahp.SubscriptionID, *ahp.Upload) (harness.Receiver, error) { return r, nil }
-		h := newHarness(t, harness.Options{Content: &lib.content}, party{ahptest.NewFake(nil), []ahp.Subscription{uploading(ahp.FailOpen, &ahp.Upload{Endpoint: "https://r.example/", TimeoutMs: 1000, MaxBytes: 100})}})
-		out, err := h.Dispatch(t.Context(), prompt("e", image("p1", "local:1")), ahptest.FullCapabilities(ahp.TurnStart), nil, harness.DispatchOptions{})
-		if err == nil || ahp.AsFailure(err) != nil {
-			t.Errorf("%s: %+v, %v", name, out, err)
-		}
-	}
-}
-
-type badReceiver func() (*ahp.Receipt, error)
-
-func (b badReceiver) Upload(context.Context, []byte) (*ahp.Receipt, error) { return b() }
-func (b badReceiver) Close() error                                         { return nil }
-
-func TestNewWithUploads(t *testing.T) {
-	lib := newLibrary(nil, map[string]string{"THERE": "x"})
-	u := func(env string) *ahp.Upload {
-		return &ahp.Upload{Endpoint: "http://127.0.0.1:1/", TimeoutMs: 1, MaxBytes: 1, Auth: &ahp.Authentication{Type: "bearer", TokenEnv: env}}
-	}
-	for name, c := range map[string]struct {
-		content *harness.Content
-		upload  *ahp.Upload
-		ok      bool
-	}{
-		"complete":         {&lib.content, u("THERE"), true},
-		"no content":       {nil, u("THERE"), false},
-		"nothing to open":  {&harness.Content{Receiver: lib.content.Receiver}, u("THERE"), false},
-		"no credential":    {&lib.content, u("MISSING"), false},
-		"a negative bound": {&harness.Content{MaxBytes: -1}, nil, false},
-		"permission alone": {&harness.Content{Authorize: func(ahp.SubscriptionID, *ahp.Event, *ahp.Part) bool { return true }}, nil, true},
-	} {
-		reg := &ahp.Registration{ProtocolVersion: ahp.Version, Hooks: []ahp.Backend{{ID: "test.b",
-			Transport: ahp.TransportConfig{Type: ahp.TransportStdio, Command: "unused", Lifecycle: ahp.LifecyclePersistent}, Subscriptions: []ahp.Subscription{uploading(ahp.FailClosed, c.upload)}}}}
-		h, err := harness.New(reg, harness.Options{Manifest: ahptest.Manifest(), Content: c.content, Open: func(*ahp.Backend) (transport.Transport, error) { return ahptest.NewFake(nil), nil }})
-		if (err == nil) != c.ok {
-			t.Errorf("%s: %v", name, err)
-		}
-		if h != nil {
-			h.Close()
-		}
-	}
-}
-
-func TestManifestBoundsUploads(t *testing.T) {
-	s := ahptest.NewUploadServer(t, ahptest.UploadOptions{})
-	lib := newLibrary(map[string]string{"local:1": "pixels"}, nil)
-	m := ahptest.Manifest()
-	m.Limits.MaxUploadBytes = ahptest.Int64(5)
-	h := newHarness(t, harness.Options{Manifest: m, Content: &lib.content}, party{ahptest.NewFake(nil), []ahp.Subscription{uploading(ahp.FailOpen, s.Config(""))}})
-	if out := begin(t, h, prompt("e", image("p1", "local:1"))); out.Trace[0].Content == nil || len(s.Requests()) != 0 {
-		t.Errorf("%+v, %d uploads", out.Trace[0], len(s.Requests()))
-	}
-}
-
-// TestHeldBytesAreGivenBack runs more through the bound than it holds.
-func TestHeldBytesAreGivenBack(t *testing.T) {
-	s := ahptest.NewUploadServer(t, ahptest.UploadOptions{})
-	lib := newLibrary(map[string]string{"local:1": strings.Repeat("x", 100)}, nil)
-	lib.content.MaxHeldBytes = 150
-	watch := ahptest.Observe("turn.start", "turn.end")
-	watch.Upload = s.Config("")
-	h := newHarness(t, harness.Options{Content: &lib.content}, party{ahptest.NewFake(nil), []ahp.Subscription{uploading(ahp.FailClosed, s.Config("")), watch}})
-	for i := range 5 {
-		e := prompt(fmt.Sprint("e", i), image("p1", "local:1"))
-		if out := begin(t, h, e); !out.MayExecute() {
-			t.Fatalf("dispatch %d: %+v", i, out.Trace)
-		}
-		d, err := h.Observe(t.Context(), e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := d.Wait(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := len(s.Requests()); n != 15 {
-		t.Errorf("%d uploads", n)
-	}
-	if !bytes.Equal(s.Requests()[14].Body, []byte(strings.Repeat("x", 100))) {
-		t.Error("other bytes")
 	}
 }
