@@ -115,7 +115,7 @@ func (e *engine) startBackends(context.Context) error {
 	lender := &gate.Lender{}
 	dirOf := func(backend string) string { return filepath.Dir(r.files[backend]) }
 	h, err := harness.New(&r.all, harness.Options{
-		Manifest: gate.Manifest(), OnDelivery: e.delivered,
+		Manifest: gate.Manifest(), OnDelivery: e.delivered, Telemetry: e.telemetry(),
 		Open: func(b *ahp.Backend) (transport.Transport, error) { return e.open(b, dirOf(b.ID)) },
 		Content: &harness.Content{
 			Open: lender.Open,

@@ -48,6 +48,8 @@ type engine struct {
 	resumed  *session.ResumeInfo
 	ext      *extension.Host
 	backends *gate.Backends
+	// measuring is nil unless telemetry is configured.
+	measuring *measuring
 
 	registered *registered
 	gate       *gate.Gate
@@ -69,7 +71,7 @@ type engine struct {
 func build(ctx context.Context, o buildOptions, sys System) (*engine, error) {
 	e := &engine{o: o, sys: sys}
 	for _, step := range []func(context.Context) error{
-		e.openSandbox, e.openRecord, e.readRegistrations, e.startExtensions, e.makeTools, e.makeRules, e.startBackends, e.begin,
+		e.openSandbox, e.openRecord, e.startTelemetry, e.readRegistrations, e.startExtensions, e.makeTools, e.makeRules, e.startBackends, e.begin,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, e.close())
@@ -303,6 +305,8 @@ func system(p event.Payload) event.Draft {
 
 // run does one prompt and records the end of the run.
 func (e *engine) run(ctx context.Context, prompt string) agent.Result {
+	ctx, end := e.traced(ctx)
+	defer end()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	e.abort = cancel

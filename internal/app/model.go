@@ -158,6 +158,7 @@ func secrets(l *loaded, sys System) (values [][]byte, warnings []string, err err
 			return nil, nil, err
 		}
 	}
+	values = append(values, headerValues(l.Telemetry.HeadersEnv, sys)...)
 	e, err := l.Resolve("")
 	if err != nil {
 		return values, warnings, nil // no model, so no key
@@ -167,10 +168,17 @@ func secrets(l *loaded, sys System) (values [][]byte, warnings []string, err err
 			warnings = append(warnings, "the API key is so short that it isn't treated as a secret")
 		}
 	}
-	for _, variable := range e.HeadersEnv {
+	return append(values, headerValues(e.HeadersEnv, sys)...), warnings, nil
+}
+
+// headerValues returns the values of headers that come from variables and are long
+// enough to be told from ordinary text.
+func headerValues(headersEnv map[string]string, sys System) [][]byte {
+	var values [][]byte
+	for _, variable := range headersEnv {
 		if v := sys.Getenv(variable); len(v) >= minSecret {
 			values = append(values, []byte(v))
 		}
 	}
-	return values, warnings, nil
+	return values
 }

@@ -12,7 +12,7 @@ import (
 // TestFaults holds one line per kind of fault: the settings file and every
 // message it must give, whole.
 func TestFaults(t *testing.T) {
-	top := "one of $schema, model, sampling, custom_providers, permissions, extensions, ahp, mcp, sandbox, limits, secrets, record, models"
+	top := "one of $schema, model, sampling, custom_providers, permissions, extensions, ahp, mcp, sandbox, limits, secrets, record, models, telemetry"
 	modes := "one of plan, default, accept-edits, auto, bypass"
 	cases := []struct {
 		name, data string

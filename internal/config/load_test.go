@@ -108,7 +108,8 @@ func TestEveryKey(t *testing.T) {
 	"limits": {"max_turns": 1, "max_tokens": 2, "max_cost_usd": 0.5, "max_seconds": 4},
 	"secrets": {"env": ["TOKEN"], "files": ["/run/secret", "s"]},
 	"record": {"anchor": "bin/anchor"},
-	"models": {"p/m2": {"output_limit": 7}}
+	"models": {"p/m2": {"output_limit": 7}},
+	"telemetry": {"otlp_endpoint": "http://127.0.0.1:4318", "headers_env": {"X-Key": "OTLP_KEY"}}
 	}`))
 	f := func(v float64) *float64 { return &v }
 	i := func(v int64) *int64 { return &v }
@@ -134,6 +135,8 @@ func TestEveryKey(t *testing.T) {
 		Secrets: Secrets{Env: []string{"TOKEN"}, Files: []string{"/run/secret", "/f/s"}},
 		Record:  Record{Anchor: "/f/bin/anchor"},
 		Models:  map[string]ModelInfo{"p/m2": {OutputLimit: 7}},
+
+		Telemetry: Telemetry{OTLPEndpoint: "http://127.0.0.1:4318", HeadersEnv: map[string]string{"X-Key": "OTLP_KEY"}},
 	}
 	opt := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".merged" }, cmp.Ignore())
 	if d := cmp.Diff(want, s, opt, cmp.Comparer(func(a, b Secret) bool { return a.Reveal() == b.Reveal() })); d != "" {

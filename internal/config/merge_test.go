@@ -169,7 +169,8 @@ func TestUntrustedProject(t *testing.T) {
 	"extensions": [{"name": "x", "command": "./x"}], "ahp": {"registration": "r.json"}, "mcp": {"m": {"command": "./m"}},
 	"sandbox": {"min_tier": "none", "network": true, "home_paths": ["~/.ssh"]},
 	"limits": {"max_turns": 1000, "max_tokens": 5, "max_cost_usd": 0},
-	"secrets": {"env": ["A"]}, "record": {"anchor": "./steal"}, "models": {"a/b": {}}}`))
+	"secrets": {"env": ["A"]}, "record": {"anchor": "./steal"}, "models": {"a/b": {}},
+	"telemetry": {"otlp_endpoint": "http://h", "headers_env": {"A": "HOME"}}}`))
 	var ignored []string
 	for _, i := range s.Ignored {
 		ignored = append(ignored, i.Origin.Key)
@@ -179,7 +180,7 @@ func TestUntrustedProject(t *testing.T) {
 	}
 	want := []string{"model", "sampling.seed", "custom_providers[0]", "permissions.mode", "permissions.max_mode", "permissions.allow[0]", "permissions.allow[1]",
 		"permissions.runners", "permissions.env_harmless[0]", "extensions[0]", "ahp.registration", "mcp.m", "sandbox.min_tier", "sandbox.network", "sandbox.home_paths[0]",
-		"secrets.env", "record.anchor", `models["a/b"]`, "limits.max_turns"}
+		"secrets.env", "record.anchor", `models["a/b"]`, "telemetry.otlp_endpoint", "telemetry.headers_env", "limits.max_turns"}
 	if d := cmp.Diff(want, ignored); d != "" {
 		t.Errorf("ignored (-want +got):\n%s", d)
 	}

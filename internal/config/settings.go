@@ -23,6 +23,7 @@ type Settings struct {
 	Secrets     Secrets              `json:"secrets"`
 	Record      Record               `json:"record"`
 	Models      map[string]ModelInfo `json:"models"`
+	Telemetry   Telemetry            `json:"telemetry"`
 
 	// QuickStart is the endpoint that ABHED_BASE_URL names.
 	QuickStart QuickStart `json:"-"`
@@ -189,6 +190,14 @@ type Record struct {
 	// Anchor is a program or an http(s) URL that receives each signed head; empty
 	// is none.
 	Anchor string `json:"anchor"`
+}
+
+// Telemetry says where spans and measurements go; the zero value sends none.
+type Telemetry struct {
+	// OTLPEndpoint is the base URL of a collector.
+	OTLPEndpoint string `json:"otlp_endpoint"`
+	// HeadersEnv maps a header's name to the variable that holds its value.
+	HeadersEnv map[string]string `json:"headers_env"`
 }
 
 // IsURL reports whether the anchor is a URL instead of a program.

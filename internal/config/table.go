@@ -24,6 +24,10 @@ func settingsSpec() *spec {
 			{name: "anchor", spec: spec{doc: "A program or URL that receives each signed head.", prog: true, check: anchorTarget}},
 		}}},
 		{name: "models", spec: spec{shape: shapeMap, merge: mergeNamed, doc: "What is known of models, by provider/model.", anyKey: qualifiedModel, elem: modelSpec()}},
+		{name: "telemetry", spec: spec{shape: shapeObject, doc: "Spans and measurements by OpenTelemetry; off without an endpoint.", fields: []field{
+			{name: "otlp_endpoint", spec: spec{check: endpointURL, quiet: true, doc: "The collector's OTLP address over HTTP, without /v1/traces."}},
+			{name: "headers_env", spec: spec{shape: shapeMap, anyKey: headerName, elem: &spec{check: variableName, quiet: true}, doc: "Headers to send, and the variable that holds each one's value."}},
+		}}},
 	}}
 }
 

@@ -42,6 +42,18 @@ func documented(page []byte) map[string][]string {
 	return out
 }
 
+// moduleOf returns the module that a package belongs to: of those whose path
+// starts the package's, the longest.
+func moduleOf(name string, required []string) string {
+	longest := ""
+	for _, m := range required {
+		if (name == m || strings.HasPrefix(name, m+"/")) && len(m) > len(longest) {
+			longest = m
+		}
+	}
+	return longest
+}
+
 // direct returns the modules of which our packages, tests included, import
 // something.
 func direct(pkgs []*pkg, required []string) []string {
@@ -50,10 +62,8 @@ func direct(pkgs []*pkg, required []string) []string {
 		for _, f := range p.files {
 			for _, spec := range f.ast.Imports {
 				name, _ := strconv.Unquote(spec.Path.Value)
-				for _, m := range required {
-					if name == m || strings.HasPrefix(name, m+"/") {
-						used[m] = true
-					}
+				if m := moduleOf(name, required); m != "" {
+					used[m] = true
 				}
 			}
 		}
@@ -103,6 +113,9 @@ func TestDependencyRule(t *testing.T) {
 	used := direct([]*pkg{fake(t, "a", map[string]string{"a.go": "package a\nimport _ \"a.org/one\"\n", "a_test.go": "package a\nimport _ \"b.org/two/v2/sub\"\n"})}, required)
 	if want := []string{"a.org/one", "b.org/two/v2"}; !slices.Equal(used, want) {
 		t.Errorf("direct = %q, want %q", used, want)
+	}
+	if got := moduleOf("d.org/a/b/c", []string{"d.org/a", "d.org/a/b", "d.org/a/b/c/d"}); got != "d.org/a/b" {
+		t.Errorf("moduleOf = %q, want the longest that fits", got)
 	}
 	page := documented([]byte("| module | purpose | why | cost |\n|---|---|---|---|\n| `a.org/one` | x | y | z |\n| `c.org/three` | x | | z |\n| `d.org/four` | x | y | z |\n"))
 	wantViolations(t, dependencyViolations(required, used, page), "doesn't name b.org/two/v2", "says too little of c.org/three", "names d.org/four")
