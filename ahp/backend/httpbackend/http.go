@@ -7,7 +7,8 @@
 // accepted, 400 where not (§29, A14). Requests are answered with 200 and a JSON-RPC
 // response, errors included; what isn't JSON, with 400. Authentication comes before
 // the body is read: one bearer token, compared in constant time, or the tokens of an
-// OAuth issuer.
+// OAuth issuer. Uploads receives the bytes of attachments (§19) at a place and with
+// a credential of its own.
 //
 // Do not assume that it terminates TLS or limits who may connect: that is the
 // http.Server's business around it.
