@@ -57,6 +57,10 @@ type Failure struct {
 	Detail string
 	// Status is the HTTP status with FailHTTPStatus, and 0 otherwise.
 	Status int
+	// Final says that the same request would fail in the same way if it were sent
+	// again soon, where the class alone doesn't: with FailConnect, that the server's
+	// certificate isn't valid, or that it doesn't speak TLS.
+	Final bool
 	// Err is the cause, or nil.
 	Err error
 }

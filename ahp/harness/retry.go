@@ -26,7 +26,11 @@ const (
 //	malformed, rpc_error, id_mismatch, version, event, effect
 //	                          no: that was the answer
 //	closed                    no
+//	any that is Final         no: a certificate that isn't valid stays so
 func retryable(f *ahp.Failure) bool {
+	if f.Final {
+		return false
+	}
 	switch f.Class {
 	case ahp.FailConnect, ahp.FailExit:
 		return true

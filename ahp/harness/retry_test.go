@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -51,10 +55,16 @@ func TestWhatIsRetried(t *testing.T) {
 	for _, status := range []int{201, 307, 400, 404, 408, 413, 425, 429, 500, 503} {
 		failures = append(failures, &ahp.Failure{Class: ahp.FailHTTPStatus, Status: status})
 	}
+	for _, class := range ahp.FailureClasses() {
+		failures = append(failures, &ahp.Failure{Class: class, Status: 503, Final: true})
+	}
 	for _, f := range failures {
 		name := string(f.Class)
 		if f.Status != 0 {
 			name += fmt.Sprintf(" %d", f.Status)
+		}
+		if f.Final {
+			name += " final"
 		}
 		synctest.Test(t, func(t *testing.T) {
 			link := &failing{failure: f, n: 1}
@@ -161,6 +171,38 @@ func TestRetryOverHTTP(t *testing.T) {
 	dispatch(t, h, "f")
 	if len(bodies) != 3 {
 		t.Errorf("%d requests: a deny was asked for again", len(bodies))
+	}
+}
+
+// TestNoRetryOfBadTLS holds that a server whose certificate isn't valid, or that
+// doesn't speak TLS, is connected to once for a dispatch.
+func TestNoRetryOfBadTLS(t *testing.T) {
+	for name, start := range map[string]func(*httptest.Server) string{
+		"self-signed": func(s *httptest.Server) string { s.StartTLS(); return s.URL },
+		"no TLS":      func(s *httptest.Server) string { s.Start(); return strings.Replace(s.URL, "http:", "https:", 1) },
+	} {
+		var connections, requests atomic.Int32
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+		s.Config.ErrorLog = log.New(io.Discard, "", 0)
+		s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				connections.Add(1)
+			}
+		}
+		url := start(s)
+		link, err := httptransport.New(&ahp.Backend{ID: "test.http", Transport: ahp.TransportConfig{Type: ahp.TransportHTTP, URL: url}}, httptransport.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := dispatch(t, newHarness(t, harness.Options{Retries: 3}, intercepts(link, ahp.FailClosed)), "e")
+		a := out.Trace[0]
+		if a.Kind != ahp.AnswerFailure || a.Failure.Class != ahp.FailConnect || !a.Failure.Final || a.Attempts != 1 || out.MayExecute() {
+			t.Errorf("%s: %+v: %v", name, a, a.Failure)
+		}
+		s.Close()
+		if connections.Load() != 1 || requests.Load() != 0 {
+			t.Errorf("%s: %d connections, %d requests", name, connections.Load(), requests.Load())
+		}
 	}
 }
 

@@ -9,7 +9,8 @@
 // error. A registered credential that is refused is a failure of class auth: no other
 // kind of credential, identity or issuer is tried (§18). A token of OAuth that the
 // backend used to accept is replaced once per call. Without a registered credential
-// a 401 is a failure too, unless Options.Trust has a client for the endpoint.
+// a 401 is a failure too, unless Options.Trust has a client for the endpoint. An
+// Uploader sends the bytes of attachments (§19) with a credential of its own.
 //
 // Do not assume that a notification was processed: 202 and 204 say that it
 // arrived. Do not assume that https goes straight to the backend: the proxy of the
@@ -19,6 +20,7 @@ package httptransport
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -270,7 +272,18 @@ func connectFailure(err error) error {
 	if errors.As(err, &e) {
 		err = e.Err
 	}
-	return &ahp.Failure{Class: ahp.FailConnect, Detail: err.Error(), Err: err}
+	return &ahp.Failure{Class: ahp.FailConnect, Detail: err.Error(), Final: misconfigured(err), Err: err}
+}
+
+// misconfigured reports whether a connection failed because the two sides don't
+// agree on TLS: a certificate that isn't valid here or there, or no TLS at all.
+func misconfigured(err error) bool {
+	var (
+		certificate *tls.CertificateVerificationError
+		notTLS      tls.RecordHeaderError
+		alert       tls.AlertError // the server's word
+	)
+	return errors.As(err, &certificate) || errors.As(err, &notTLS) || errors.As(err, &alert) || errors.Is(err, http.ErrSchemeMismatch)
 }
 
 func closedFailure() error {
