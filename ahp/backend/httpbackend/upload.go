@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/abhed/abhed/ahp"
 )
@@ -35,8 +36,9 @@ type UploadOptions struct {
 	// least MaxBytes and 1 KiB.
 	MaxScopeBytes int64
 	// MaxPending bounds the uploads that are being received at a time; zero means 8.
-	// More get 503.
+	// Others wait for MaxWait, of which zero means 2 s, and then get 503.
 	MaxPending int
+	MaxWait    time.Duration
 	// Dir is where the bytes are kept, in files whose names are the refs; empty keeps
 	// them in memory. It must exist, and be the receiver's own. What an earlier run left
 	// there is removed.
@@ -85,7 +87,10 @@ func NewUploads(opts UploadOptions) (*Uploads, error) {
 	if opts.MaxPending == 0 {
 		opts.MaxPending = 8
 	}
-	if opts.MaxBytes < 0 || opts.MaxScopeBytes < 0 || opts.MaxPending < 0 {
+	if opts.MaxWait == 0 {
+		opts.MaxWait = 2 * time.Second
+	}
+	if opts.MaxBytes < 0 || opts.MaxScopeBytes < 0 || opts.MaxPending < 0 || opts.MaxWait < 0 {
 		return nil, errors.New("httpbackend: a bound of uploads is negative")
 	}
 	if opts.Dir != "" && opts.Keep != nil {
@@ -120,13 +125,10 @@ func (u *Uploads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if status == 0 {
 		status = u.announced(r)
 	}
-	if status == 0 {
-		select {
-		case u.pending <- struct{}{}:
-			defer func() { <-u.pending }()
-		default:
-			status = http.StatusServiceUnavailable
-		}
+	if status == 0 && !u.turn(r.Context()) {
+		status = http.StatusServiceUnavailable
+	} else if status == 0 {
+		defer func() { <-u.pending }()
 	}
 	if status != 0 {
 		w.WriteHeader(status)
@@ -145,6 +147,19 @@ func (u *Uploads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
 	w.Write(body)
+}
+
+// turn waits until another upload may be received, and reports whether it may.
+func (u *Uploads) turn(ctx context.Context) bool {
+	wait := time.NewTimer(u.opts.MaxWait)
+	defer wait.Stop()
+	select {
+	case u.pending <- struct{}{}:
+		return true
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // admit returns the scope of a request, or the status that refuses it.

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/backend/httpbackend"
@@ -239,7 +240,7 @@ func TestUploadsAreBounded(t *testing.T) {
 
 func TestUploadsPending(t *testing.T) {
 	entered, leave := make(chan bool), make(chan bool)
-	_, addr := receiver(t, httpbackend.UploadOptions{MaxPending: 1, Keep: func(context.Context, string, ahp.Receipt, []byte) error {
+	_, addr := receiver(t, httpbackend.UploadOptions{MaxPending: 1, MaxWait: 50 * time.Millisecond, Keep: func(context.Context, string, ahp.Receipt, []byte) error {
 		entered <- true
 		<-leave
 		return nil
@@ -256,6 +257,25 @@ func TestUploadsPending(t *testing.T) {
 	}
 	leave <- true
 	first.Wait()
+	// One that waits gets its turn.
+	_, addr = receiver(t, httpbackend.UploadOptions{MaxPending: 1, MaxWait: time.Minute, Keep: func(context.Context, string, ahp.Receipt, []byte) error {
+		entered <- true
+		<-leave
+		return nil
+	}})
+	var both sync.WaitGroup
+	for _, body := range []string{"three", "four"} {
+		both.Go(func() {
+			if status, _ := say(t, addr, head("", body, nil), body); status != 201 {
+				t.Errorf("status %d", status)
+			}
+		})
+	}
+	for range 2 {
+		<-entered
+		leave <- true
+	}
+	both.Wait()
 }
 
 func TestUploadsKeptElsewhere(t *testing.T) {
