@@ -298,7 +298,7 @@ func (x *Exchange) Stage(reply []byte) error {
 	case bug != nil:
 		return x.bug(fmt.Errorf("harness: backend %s: %w", x.sub.id.Backend, bug))
 	case refused != nil:
-		return x.failed(ahp.ReplyFailure(refused))
+		return x.failed(replyFailure(reply, refused))
 	}
 	x.phase, x.next = phaseStaged, next
 	x.answer.Effects, x.answer.Changed = effects, changed

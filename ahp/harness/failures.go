@@ -1,6 +1,8 @@
 package harness
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/abhed/abhed/ahp"
@@ -35,6 +37,26 @@ func HookFailures(o *ahp.Outcome, at time.Time, newID func() string) []HookFailu
 		out = append(out, HookFailure{By: a.By, Event: e})
 	}
 	return out
+}
+
+// quoted is how many bytes of a reply that isn't JSON its failure quotes.
+const quoted = 80
+
+// replyFailure is the failure of a reply that was refused. Where it isn't one JSON
+// value the start of it is quoted, for the local audit: a byte alone doesn't tell
+// that a library printed a banner.
+func replyFailure(reply []byte, refused error) *ahp.Failure {
+	f := ahp.ReplyFailure(refused)
+	var e *ahp.Error
+	if !errors.As(refused, &e) || e.Kind != ahp.KindSyntax {
+		return f
+	}
+	if len(reply) > quoted {
+		f.Detail += fmt.Sprintf("; the reply starts with %q", reply[:quoted])
+	} else {
+		f.Detail += fmt.Sprintf("; the reply is %q", reply)
+	}
+	return f
 }
 
 // reasonOf says in a few words what a class of failure is.

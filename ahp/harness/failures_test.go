@@ -108,3 +108,34 @@ func TestTraceIsFitForARecord(t *testing.T) {
 		t.Errorf("third %+v, last %+v", third, last)
 	}
 }
+
+// TestQuotedReplies holds that the failure of a reply which isn't JSON quotes its
+// first 80 bytes with control characters made visible, and that nothing of it gets
+// into what a model may read or what others are told. A reply that is JSON is
+// not quoted.
+func TestQuotedReplies(t *testing.T) {
+	long := "[dotenv] loaded\t\x1b[31m3\x1b[0m " + strings.Repeat("x", 100)
+	for reply, want := range map[string]string{
+		"[dotenv] loaded 3": `; the reply is "[dotenv] loaded 3"`,
+		long:                `; the reply starts with "[dotenv] loaded\t\x1b[31m3\x1b[0m ` + strings.Repeat("x", 80-27) + `"`,
+		"a\u202eb\xff\r":    `; the reply is "a\u202eb\xff\r"`,
+		"":                  `; the reply is ""`,
+		`{"jsonrpc":"2.0"}`: "",
+	} {
+		link := transport.InProcess(func(context.Context, []byte) ([]byte, error) { return []byte(reply), nil })
+		out := dispatch(t, newHarness(t, harness.Options{}, intercepts(link, ahp.FailClosed)), "e")
+		f := out.Trace[0].Failure
+		if f == nil || f.Class != ahp.FailMalformed || !strings.HasSuffix(f.Detail, want) || want == "" && strings.Contains(f.Detail, "the reply ") {
+			t.Errorf("%q: %v", reply, f)
+			continue
+		}
+		if d := out.Denial(); d == nil || d.Reason != harness.SyntheticReason || len(out.Messages) != 0 {
+			t.Errorf("%q: %+v", reply, out.Outcome)
+		}
+		for _, news := range harness.HookFailures(&out.Outcome, time.Unix(0, 0), func() string { return "f" }) {
+			if reason := news.Event.Failure.Reason; reason != "malformed: the reply was no valid message" {
+				t.Errorf("%q: told %q", reply, reason)
+			}
+		}
+	}
+}

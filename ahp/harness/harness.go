@@ -350,7 +350,7 @@ func Discover(ctx context.Context, t transport.Transport) (*ahp.Manifest, error)
 	}
 	m, err := ahp.DecodeManifestReply(reply, id)
 	if err != nil {
-		return nil, ahp.ReplyFailure(err)
+		return nil, replyFailure(reply, err)
 	}
 	return m, nil
 }

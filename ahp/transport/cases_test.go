@@ -170,8 +170,7 @@ func TestCaseI023(t *testing.T) {
 }
 
 // TestCaseI042: a banner before the reply. It is a failure and never a pass, and the
-// diagnostic says what was met: the start of the output, or where its first line stops
-// being a reply.
+// diagnostic quotes what was met: the start of the output, or of its first line.
 func TestCaseI042(t *testing.T) {
 	banner := "[dotenv] loaded 3"
 	for lifecycle, script := range map[string]string{
@@ -181,7 +180,7 @@ func TestCaseI042(t *testing.T) {
 		cfg := sh(t, lifecycle, script, denies, banner)
 		wantFailure(t, "a banner", cfg, ahp.FailMalformed)
 		for _, o := range outcomes(t, cfg, `{}`) {
-			want := map[string]string{ahp.LifecyclePerEvent: `which starts with "[dotenv] loaded 3\n{`, ahp.LifecyclePersistent: "(byte 1): found not valid JSON"}[lifecycle]
+			want := map[string]string{ahp.LifecyclePerEvent: `which starts with "[dotenv] loaded 3\n{`, ahp.LifecyclePersistent: `the reply is "[dotenv] loaded 3"`}[lifecycle]
 			if detail := o.Trace[0].Failure.Detail; !strings.Contains(detail, want) {
 				t.Errorf("%s: the diagnostic doesn't say what was printed: %s", lifecycle, detail)
 			}
