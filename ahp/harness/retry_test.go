@@ -78,7 +78,7 @@ func TestWhatIsRetried(t *testing.T) {
 				return
 			}
 			if len(link.got) != 2 || a.Kind != ahp.AnswerEffects || a.Attempts != 2 || len(a.Earlier) != 1 || a.Earlier[0] != f || a.Failure != nil || len(out.Messages) != 1 {
-				t.Errorf("%s: sent %d times, %+v", name, len(link.got), a)
+				t.Fatalf("%s: sent %d times, %+v", name, len(link.got), a)
 			}
 			if !bytes.Equal(link.got[0], link.got[1]) {
 				t.Errorf("%s: the retry differs:\n%s\n%s", name, link.got[0], link.got[1])
