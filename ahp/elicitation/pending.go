@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/abhed/abhed/ahp"
 )
@@ -11,6 +12,10 @@ import (
 // maxWaitingBytes bounds the texts of all requests that wait in one table: what is
 // kept of a form takes a few times the memory of its text.
 const maxWaitingBytes = 4 << 20
+
+// maxAge is how long a request waits for certain: one that is older gives up its
+// place when another needs it. Somebody began it and forgot it.
+const maxAge = time.Hour
 
 // ErrFull is what Pending.Add returns where as many requests wait as may, or as
 // much of them.
@@ -33,11 +38,13 @@ type entry struct {
 	server  string
 	digest  [sha256.Size]byte // of the text
 	size    int
+	since   time.Time
 	request *Request
 }
 
 // NewPending returns a table for at most max requests, whose texts have at most
-// 4 MiB together; zero means 1024.
+// 4 MiB together; zero means 1024. Where that isn't enough, requests that have waited
+// for more than an hour are dropped.
 func NewPending(max int) *Pending {
 	if max == 0 {
 		max = 1024
@@ -53,7 +60,7 @@ func (t *Pending) Add(e *ahp.Event) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &entry{session: sessionOf(e), server: e.Elicitation.Server, request: q}
+	in := &entry{session: sessionOf(e), server: e.Elicitation.Server, since: time.Now(), request: q}
 	if p := e.Elicitation.Request; p != nil && p.Text != nil {
 		in.digest, in.size = sha256.Sum256([]byte(*p.Text)), len(*p.Text)
 	}
@@ -66,12 +73,29 @@ func (t *Pending) Add(e *ahp.Event) (*Request, error) {
 		}
 		return old.request, nil
 	}
-	if len(t.waiting) >= t.max || t.bytes+in.size > maxWaitingBytes {
+	if !t.fits(in) {
+		t.expire(in.since)
+	}
+	if !t.fits(in) {
 		return nil, ErrFull
 	}
 	t.waiting[k] = in
 	t.bytes += in.size
 	return q, nil
+}
+
+// fits wants t.mu to be held.
+func (t *Pending) fits(in *entry) bool {
+	return len(t.waiting) < t.max && t.bytes+in.size <= maxWaitingBytes
+}
+
+// expire wants t.mu to be held.
+func (t *Pending) expire(now time.Time) {
+	for k, in := range t.waiting {
+		if now.Sub(in.since) > maxAge {
+			t.remove(k)
+		}
+	}
 }
 
 // Drop forgets the request of the event with that source and id, as when it was

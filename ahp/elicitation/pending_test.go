@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/elicitation"
@@ -186,4 +188,32 @@ func TestOneAnswerWins(t *testing.T) {
 			t.Fatalf("%d answers were taken", won.Load())
 		}
 	}
+}
+
+// TestOldRequestsMakeRoom holds that what was begun and forgotten doesn't keep its
+// place for ever, and that nothing is dropped before its time or without need.
+func TestOldRequestsMakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := elicitation.NewPending(2)
+		add := func(id string, full bool) {
+			t.Helper()
+			if _, err := table.Add(asked(id)); errors.Is(err, elicitation.ErrFull) != full || err != nil && !full {
+				t.Errorf("%s: %v", id, err)
+			}
+		}
+		add("a", false)
+		time.Sleep(40 * time.Minute)
+		add("b", false)
+		time.Sleep(20 * time.Minute)
+		add("c", true) // a is an hour old, and no more
+		time.Sleep(time.Nanosecond)
+		add("c", false)
+		if _, _, err := table.Take(answered("a")); err == nil {
+			t.Error("what was dropped was answered")
+		}
+		time.Sleep(48 * time.Hour)
+		if _, _, err := table.Take(answered("b")); err != nil {
+			t.Error(err) // nobody needed its place
+		}
+	})
 }

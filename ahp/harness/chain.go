@@ -32,7 +32,8 @@ import (
 //	out, err := c.Finish()
 //
 // Its methods may be called from any goroutine. A chain needs no closing: what it
-// starts, which is uploads alone (see Content), ends with their own time.
+// starts, which is uploads alone (see Content), ends with their own time, and an
+// elicitation waits no longer when ctx ends before Finish.
 type Chain struct {
 	h     *Harness
 	outer context.Context // the caller's, with what telemetry added
@@ -51,6 +52,7 @@ type Chain struct {
 	// over tells that nobody else is asked; finished, that Finish was called.
 	over, finished bool
 	bug            error
+	unwatch        func() bool // nil unless an elicitation ends with outer
 }
 
 // Begin starts a chain. Arguments and errors are those of Dispatch. ctx is the
@@ -86,6 +88,7 @@ func (h *Harness) Begin(ctx context.Context, e *ahp.Event, caps *ahp.Capabilitie
 		}
 	}
 	c.outer, c.end = h.tellDispatch(ctx, e)
+	c.watchElicitation()
 	if h.uploads {
 		c.contents = h.newContents(c.outer, c.until)
 		for _, s := range c.left {
@@ -159,7 +162,6 @@ func (c *Chain) publish(next *settled, over bool) {
 // while somebody is left to ask: what wasn't asked didn't pass.
 func (c *Chain) Finish() (*Outcome, error) {
 	out, err := c.finish()
-	c.h.leaveElicitation(c.event, out)
 	if err != nil {
 		c.end(nil, err)
 		return nil, err
@@ -168,7 +170,7 @@ func (c *Chain) Finish() (*Outcome, error) {
 	return out, nil
 }
 
-func (c *Chain) finish() (*Outcome, error) {
+func (c *Chain) finish() (out *Outcome, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.gone() && (!c.over || c.opts.ObserveOnly) {
@@ -178,6 +180,7 @@ func (c *Chain) finish() (*Outcome, error) {
 	c.finished = true
 	if !again {
 		defer c.contents.drop() // an outcome that needs it holds it too
+		defer func() { c.leaveElicitation(out) }()
 	}
 	switch {
 	case again:
@@ -191,7 +194,7 @@ func (c *Chain) finish() (*Outcome, error) {
 	case c.now.Interrupted && c.h.ctx.Err() != nil:
 		return nil, ErrClosed
 	}
-	out := &Outcome{Outcome: c.now.Outcome, harness: c.h, ctx: context.WithoutCancel(c.outer), until: c.until, deliveries: newDeliveries()}
+	out = &Outcome{Outcome: c.now.Outcome, harness: c.h, ctx: context.WithoutCancel(c.outer), until: c.until, deliveries: newDeliveries()}
 	if d, ok := c.outer.Deadline(); ok && (out.until.IsZero() || d.Before(out.until)) {
 		out.until = d
 	}

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,8 +20,9 @@ func isElicitation(t ahp.EventType) bool {
 // manifest doesn't offer to intercept user.elicitation.result. Dispatch and Observe
 // add the request of a user.elicitation.request to it, unless it is refused, and
 // Dispatch takes it away with the result that answers it: a result that answers
-// nothing is an error. A host adds requests by itself only where it doesn't send
-// them, and drops those that no result will come for.
+// nothing is an error. A request whose chain isn't finished when its context ends is
+// dropped. A host adds requests by itself only where it doesn't send them, and drops
+// those that no result will come for.
 func (h *Harness) Elicitations() *elicitation.Pending { return h.elicitations }
 
 // askedOf returns what is known of the elicitation that e belongs to from e alone:
@@ -52,13 +54,31 @@ func (h *Harness) enterElicitation(s *settled) error {
 	return elicitationFault(err)
 }
 
-// leaveElicitation forgets a request that was refused: no result will come.
-func (h *Harness) leaveElicitation(e *ahp.Event, out *Outcome) {
-	if h.elicitations == nil || e.Type != ahp.UserElicitationRequest {
+// watchElicitation lets a request whose chain is never finished wait no longer than
+// the call's context. A finish after that comes to a refusal: the chain is
+// interrupted, unless it was denied before.
+func (c *Chain) watchElicitation() {
+	if c.h.elicitations == nil || c.event.Type != ahp.UserElicitationRequest {
 		return
 	}
+	c.unwatch = context.AfterFunc(c.outer, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !c.finished {
+			c.h.elicitations.Drop(c.event.Source, c.event.ID)
+		}
+	})
+}
+
+// leaveElicitation forgets a request that was refused: no result will come. The
+// caller holds c.mu; out is nil if there was no outcome.
+func (c *Chain) leaveElicitation(out *Outcome) {
+	if c.unwatch == nil {
+		return
+	}
+	c.unwatch()
 	if out == nil || out.Interrupted || out.Permission == ahp.PermissionDeny {
-		h.elicitations.Drop(e.Source, e.ID)
+		c.h.elicitations.Drop(c.event.Source, c.event.ID)
 	}
 }
 
