@@ -59,16 +59,29 @@ type wire struct {
 	exchanges []exchange
 }
 
-// open connects to a backend.
+// open connects to a backend, and notes what passes.
 func (w *wire) open(b *ahp.Backend) (transport.Transport, error) {
+	t, err := w.connect(b)
+	if err != nil {
+		return nil, err
+	}
+	ready := func(context.Context) error { return nil }
+	if r, ok := t.(interface{ Ready(context.Context) error }); ok {
+		ready = r.Ready
+	}
+	return &recorder{next: t, backend: b.ID, wire: w, ready: ready}, nil
+}
+
+// connect connects to a backend.
+func (w *wire) connect(b *ahp.Backend) (transport.Transport, error) {
 	if b.Transport.Type == ahp.TransportHTTP {
 		t, err := httptransport.New(b, httptransport.Options{LookupEnv: w.sys.lookupEnv})
 		if err != nil {
 			return nil, err
 		}
-		return &recorder{next: t, backend: b.ID, wire: w, ready: t.Ready}, nil
+		return t, nil
 	}
-	t, err := transport.Stdio(b.Transport, transport.StdioOptions{
+	return transport.Stdio(b.Transport, transport.StdioOptions{
 		Name: b.ID, Dir: filepath.Dir(w.loaded.FileOf(b.ID)),
 		OnStderr: func(line string) {
 			w.mu.Lock()
@@ -76,10 +89,6 @@ func (w *wire) open(b *ahp.Backend) (transport.Transport, error) {
 			fmt.Fprintf(w.sys.stderr, "%s: %s\n", b.ID, line)
 		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &recorder{next: t, backend: b.ID, wire: w, ready: func(context.Context) error { return nil }}, nil
 }
 
 // taken returns the exchanges so far, in the order in which they ended.
