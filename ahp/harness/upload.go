@@ -20,7 +20,7 @@ type contents struct {
 	h     *Harness
 	ctx   context.Context
 	stop  context.CancelFunc // see end
-	until time.Time // the end of the whole call's budget, zero for none
+	until time.Time          // the end of the whole call's budget, zero for none
 
 	holders atomic.Int32
 	tally   *tally
