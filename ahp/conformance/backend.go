@@ -293,10 +293,14 @@ func (e *backendEnv) seenHanging() bool {
 	return e.hangs
 }
 
-// patience is how long a process may take for one message and its end.
-func (e *backendEnv) patience() time.Duration {
-	if e.seenHanging() {
+// patience is how long a process may take for one message and its end. One that
+// was seen not to end isn't waited for where no answer is to come.
+func (e *backendEnv) patience(answered bool) time.Duration {
+	switch hangs := e.seenHanging(); {
+	case hangs && answered:
 		return min(e.opts.Timeout, time.Second)
+	case hangs:
+		return min(e.opts.Timeout, drainTime)
 	}
 	return e.opts.Timeout
 }

@@ -267,7 +267,7 @@ func runPerEventObserve(ctx context.Context, p *probe, e *backendEnv) error {
 		return err
 	}
 	l := &perEventLink{env: e, p: p}
-	x, err := l.run(ctx, note)
+	x, err := l.run(ctx, note, false)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"iter"
 	"strings"
 
 	"github.com/abhed/abhed/ahp"
@@ -50,21 +51,35 @@ func runParse(ctx context.Context, p *probe, e *backendEnv) error {
 	if err != nil {
 		return err
 	}
-	for _, text := range []string{`{"jsonrpc":"2.0",`, `{'jsonrpc':'2.0'}`, `hello`, `{"a":NaN}`, string(good.raw) + "{}"} {
+	for what, text := range inOrder(
+		"half of an object", `{"jsonrpc":"2.0",`, "other quotes", `{'jsonrpc':'2.0'}`, "a word", `hello`,
+		"NaN for a number", string(good.raw[:len(good.raw)-1])+`,"n":NaN}`, "two values", string(good.raw)+"{}",
+	) {
 		m := message{raw: []byte(text), breaks: ahp.KindSyntax}
 		a, err := l.ask(ctx, m)
 		if err == nil {
 			err = p.wantRefused(a, m.id, ahp.CodeParse)
 		}
 		if err != nil {
-			return named(string(clip(m.raw)), err)
+			return named(what, err)
 		}
 	}
 	return nil
 }
 
-// spoilt returns a valid request in which the text "SPOIL" stands in the event's
-// source's place and was replaced.
+// inOrder yields pairs of names and texts.
+func inOrder(pairs ...string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for i := 0; i+1 < len(pairs); i += 2 {
+			if !yield(pairs[i], pairs[i+1]) {
+				return
+			}
+		}
+	}
+}
+
+// spoilt returns a valid request in which a text was replaced, so that it isn't
+// strict JSON any more.
 func (e *backendEnv) spoilt(old, replacement string, edits ...edit) (message, error) {
 	m, err := e.request(0, edits...)
 	if err != nil {

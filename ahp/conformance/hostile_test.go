@@ -125,8 +125,10 @@ func TestHostileServer(t *testing.T) {
 			io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 		},
-		"aborts":         func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"redirects home": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.String(), http.StatusTemporaryRedirect) },
+		"aborts": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"redirects home": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.String(), http.StatusTemporaryRedirect)
+		},
 		"short body": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			w.Write([]byte("{"))

@@ -85,7 +85,7 @@ func proofText(r *Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s: %s\n", r.Level, strings.Join(r.Requirements, " "), r.About)
 	for _, l := range r.Proven() {
-		b.WriteString(l.display() + "\n")
+		b.WriteString(l.display(maxLineText) + "\n")
 	}
 	return b.String()
 }

@@ -27,7 +27,8 @@ type exchange struct {
 
 var errManyLines = fmt.Errorf("more than %d lines for one message", maxStrays)
 
-func (l *perEventLink) run(ctx context.Context, m message) (*exchange, error) {
+// run starts the process for one message; answered tells that an answer is to come.
+func (l *perEventLink) run(ctx context.Context, m message, answered bool) (*exchange, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
@@ -38,7 +39,7 @@ func (l *perEventLink) run(ctx context.Context, m message) (*exchange, error) {
 	}
 	defer child.Kill()
 	outer := ctx
-	ctx, cancel := context.WithTimeout(ctx, l.env.patience())
+	ctx, cancel := context.WithTimeout(ctx, l.env.patience(answered))
 	defer cancel()
 	l.p.record(n, ToPeer, m.raw)
 	written := make(chan error, 1)
@@ -57,7 +58,7 @@ func (l *perEventLink) run(ctx context.Context, m message) (*exchange, error) {
 				err = errManyLines
 			}
 			if l.env.seenHanging() { // the answer is there: the end won't come
-				time.AfterFunc(drainTime/3, cancel)
+				time.AfterFunc(drainTime/10, cancel)
 			}
 		}
 	}
@@ -81,7 +82,7 @@ func (l *perEventLink) run(ctx context.Context, m message) (*exchange, error) {
 }
 
 func (l *perEventLink) ask(ctx context.Context, m message) (*answer, error) {
-	x, err := l.run(ctx, m)
+	x, err := l.run(ctx, m, true)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (l *perEventLink) ask(ctx context.Context, m message) (*answer, error) {
 }
 
 func (l *perEventLink) tell(ctx context.Context, m message) ([][]byte, error) {
-	x, err := l.run(ctx, m)
+	x, err := l.run(ctx, m, false)
 	if err != nil {
 		return nil, err
 	}

@@ -144,7 +144,7 @@ func (r *Report) text() string {
 			fmt.Fprintf(&b, "%15sbaseline: %s\n", "", res.Expected)
 		}
 		for _, l := range res.Proven() {
-			fmt.Fprintf(&b, "%15s%s\n", "", l.display())
+			fmt.Fprintf(&b, "%15s%s\n", "", l.display(maxShown))
 		}
 	}
 	b.WriteString("\n")
@@ -166,14 +166,20 @@ func indent(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n  ")
 }
 
-// display is a line as a person reads it.
-func (l Line) display() string {
+// maxShown is how much of a line the report for people shows.
+const maxShown = 400
+
+// display is a line as a person reads it, of about limit bytes.
+func (l Line) display(limit int) string {
 	arrow := map[Direction]string{ToPeer: "→", FromPeer: "←", Happened: "·"}[l.Direction]
-	size := ""
-	if l.Bytes > maxLineText {
+	text, size := l.Text, ""
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	if l.Bytes > limit {
 		size = fmt.Sprintf(" (%d bytes)", l.Bytes)
 	}
-	return fmt.Sprintf("%d.%d %s %s%s", l.Connection, l.Number, arrow, l.Text, size)
+	return fmt.Sprintf("%d.%d %s %s%s", l.Connection, l.Number, arrow, text, size)
 }
 
 func (p ProfileClaim) status() string {
@@ -238,7 +244,7 @@ func (r *Report) markdown() string {
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", res.ID, markdownCell(res.Reason))
 		for _, l := range res.Proven() {
-			fmt.Fprintf(&b, "    %s\n", l.display())
+			fmt.Fprintf(&b, "    %s\n", l.display(maxLineText))
 		}
 	}
 	return b.String()
