@@ -1,10 +1,9 @@
 package strictjson
 
 import (
-	"bytes"
 	"encoding"
+	"errors"
 	"reflect"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,74 +14,33 @@ var (
 	customType = []reflect.Type{
 		reflect.TypeFor[json.UnmarshalerFrom](), reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
 	}
+	// noNulls makes the library ask refuseNull about every value that it decodes. It is
+	// a constant for us. There is one for all calls, because the library remembers in
+	// it, as it does for all types in its own package, which of them it concerns.
+	noNulls = json.UnmarshalFromFunc(refuseNull)
 )
 
-// checkNulls walks a document that was decoded into v and refuses a null where
-// the Go type has no place for one.
-func checkNulls(data []byte, v any) error {
-	return walk(jsontext.NewDecoder(bytes.NewReader(data)), reflect.TypeOf(v).Elem())
-}
+// misplacedNull is what refuseNull fails with: nobody else returns one, so that what
+// code of a type's own returns isn't taken for it.
+type misplacedNull struct{ fault Error }
 
-func walk(dec *jsontext.Decoder, t reflect.Type) error {
-	if opaque(t) {
-		return dec.SkipValue()
-	}
-	kind := dec.PeekKind()
-	if kind == 'n' {
-		if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
-			return dec.SkipValue()
-		}
-		if err := dec.SkipValue(); err != nil {
-			return err
-		}
-		return &Error{Pointer: string(dec.StackPointer()), Offset: dec.InputOffset() - int64(len("null")), Msg: "found null, expected " + expected(t)}
-	}
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-		if opaque(t) {
-			return dec.SkipValue()
-		}
-	}
-	switch {
-	case kind == '{' && (t.Kind() == reflect.Struct || t.Kind() == reflect.Map):
-		return walkObject(dec, t)
-	case kind == '[' && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array):
-		if _, err := dec.ReadToken(); err != nil {
-			return err
-		}
-		for dec.PeekKind() != ']' {
-			if err := walk(dec, t.Elem()); err != nil {
-				return err
-			}
-		}
-		_, err := dec.ReadToken()
-		return err
-	default:
-		return dec.SkipValue()
-	}
-}
+func (e *misplacedNull) Error() string { return e.fault.Error() }
 
-func walkObject(dec *jsontext.Decoder, t reflect.Type) error {
-	if _, err := dec.ReadToken(); err != nil {
+// refuseNull refuses a null that is about to be decoded into v, a pointer to a place
+// that can't hold one: the library would leave the zero value there silently. All
+// else is the library's.
+func refuseNull(dec *jsontext.Decoder, v any) error {
+	if dec.PeekKind() != 'n' {
+		return errors.ErrUnsupported
+	}
+	t := reflect.TypeOf(v).Elem()
+	if t.Kind() == reflect.Pointer || opaque(t) {
+		return errors.ErrUnsupported
+	}
+	if err := dec.SkipValue(); err != nil {
 		return err
 	}
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return err
-		}
-		elem := reflect.TypeFor[any]()
-		if t.Kind() == reflect.Map {
-			elem = t.Elem()
-		} else if f, ok := fieldTypes(t)[name.String()]; ok {
-			elem = f
-		}
-		if err := walk(dec, elem); err != nil {
-			return err
-		}
-	}
-	_, err := dec.ReadToken()
-	return err
+	return &misplacedNull{Error{Pointer: string(dec.StackPointer()), Offset: dec.InputOffset() - int64(len("null")), Msg: "found null, expected " + expected(t)}}
 }
 
 // opaque reports whether the library hands the value to code of the type's own,
@@ -97,28 +55,6 @@ func opaque(t reflect.Type) bool {
 		}
 	}
 	return false
-}
-
-// fieldTypes returns the types of a struct's members by their JSON name.
-func fieldTypes(t reflect.Type) map[string]reflect.Type {
-	m := map[string]reflect.Type{}
-	for _, f := range reflect.VisibleFields(t) {
-		tag, has := f.Tag.Lookup("json")
-		name, rest, _ := strings.Cut(tag, ",")
-		if !f.IsExported() && !f.Anonymous || tag == "-" {
-			continue
-		}
-		if f.Anonymous && !has || strings.Contains(","+rest+",", ",inline,") || strings.Contains(","+rest+",", ",unknown,") {
-			continue
-		}
-		if name == "" {
-			name = f.Name
-		}
-		if len(f.Index) == 1 || m[name] == nil {
-			m[name] = f.Type
-		}
-	}
-	return m
 }
 
 // expected names a Go type as a reader of JSON knows it.

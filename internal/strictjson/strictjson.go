@@ -93,13 +93,14 @@ func Unmarshal(data []byte, v any, o Options) error {
 	if err := bounds(data, o); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, v, json.RejectUnknownMembers(o.RejectUnknown)); err != nil {
-		return wrap(data, err)
-	}
-	// A null in a place that can't hold it leaves the zero value silently, so
-	// documents that contain one are walked against the type.
+	opts := []json.Options{json.RejectUnknownMembers(o.RejectUnknown)}
+	// A null in a place that can't hold it leaves the zero value silently. To look at
+	// every value costs time, so it is done where there may be a null.
 	if bytes.Contains(data, []byte("null")) {
-		return checkNulls(data, v)
+		opts = append(opts, json.WithUnmarshalers(noNulls))
+	}
+	if err := json.Unmarshal(data, v, opts...); err != nil {
+		return wrap(data, err)
 	}
 	return nil
 }
@@ -200,6 +201,9 @@ func TooDeep(data []byte, limit int) int {
 
 // wrap turns an error of the JSON library into an *Error.
 func wrap(data []byte, err error) error {
+	if null := (*misplacedNull)(nil); errors.As(err, &null) {
+		return &null.fault
+	}
 	out := &Error{Msg: "not valid JSON: " + strings.TrimPrefix(err.Error(), "jsontext: "), Err: err}
 	var syn *jsontext.SyntacticError
 	var sem *json.SemanticError
