@@ -261,6 +261,8 @@ func (b *Backend) place(s *ahp.Session) where {
 func (b *Backend) uncertain(w where, s subject) string {
 	relative := s.kind == policy.SubjectPath && !path.IsAbs(s.text) && !strings.HasPrefix(s.text, "~")
 	switch {
+	case relative && slices.Contains(b.workdirs(w, s.dirs), ""):
+		return fmt.Sprintf("where the patch of %q is applied isn't known", clipName(s.text))
 	case relative && w.cwd == "":
 		return fmt.Sprintf("%q is a relative path, and the event has no absolute session.cwd", clipName(s.text))
 	case w.noRoots && b.relative && (s.kind == policy.SubjectPath || s.kind == policy.SubjectCommand):
@@ -278,6 +280,9 @@ func (b *Backend) inputs(w where, s subject, tool string, dirs []string) []polic
 		from = append(from, b.workdirs(w, dirs)...)
 	case w.cwd == "":
 		from = w.roots
+	}
+	if s.kind == policy.SubjectPath {
+		from = append(slices.Clone(from), slices.DeleteFunc(b.workdirs(w, s.dirs), func(d string) bool { return d == "" })...)
 	}
 	out := make([]policy.Input, len(from))
 	for i, dir := range from {

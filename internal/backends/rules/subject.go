@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -27,6 +26,9 @@ type subject struct {
 	tools []string
 	kind  policy.SubjectKind
 	text  string
+	// dirs are the directories beside the event's that a path may start in, as written,
+	// "" for one that can't be told. Those of a command are the reader's.
+	dirs []string
 }
 
 // reader collects the subjects of one call.
@@ -34,6 +36,10 @@ type reader struct {
 	input    map[string]any
 	subjects []subject
 	dirs     []string
+	// inPatch are the indexes of the subjects that are files of a patch, and moves
+	// the directories that commands go to before they apply one.
+	inPatch []int
+	moves   []string
 	// unread says what of the call couldn't be read.
 	unread []string
 }
@@ -56,6 +62,7 @@ func read(t *ahp.Tool) (subjects []subject, dirs, unread []string) {
 	if natives == nil {
 		r.other()
 	}
+	r.placePatches()
 	if len(r.subjects) == 0 { // rules without a pattern still hold
 		var tools []string
 		for _, n := range natives {
@@ -95,17 +102,38 @@ func (r *reader) native(n policy.Native) {
 	case n.Kind == policy.SubjectURL:
 		r.urls(n)
 	case n.Kind == policy.SubjectText:
-		for _, name := range r.members("skill name agent subagenttype agenttype prompt message description task") {
-			if s, is := r.input[name].(string); is {
-				r.add(policy.SubjectText, s, n.Tool)
-			}
-		}
+		r.texts(r.input, n.Tool, 0)
 		return
 	default:
 		return
 	}
 	if len(r.subjects) == before && !n.Optional && len(r.unread) == 0 {
 		r.miss("it names no %s that can be read", n.Kind)
+	}
+}
+
+// texts reads a tool that other agents or skills are called with: every text in its
+// input, for some hosts call several at once.
+func (r *reader) texts(v any, tool string, depth int) {
+	switch v := v.(type) {
+	case string:
+		r.add(policy.SubjectText, v, tool)
+	case []any:
+		if depth >= maxInside {
+			r.miss("its input is too deep to be read")
+			return
+		}
+		for _, each := range v {
+			r.texts(each, tool, depth+1)
+		}
+	case map[string]any:
+		if depth >= maxInside {
+			r.miss("its input is too deep to be read")
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			r.texts(v[name], tool, depth+1)
+		}
 	}
 }
 
@@ -148,6 +176,7 @@ func oneOf(name, names string) bool {
 
 // commands reads a tool that runs commands.
 func (r *reader) commands(n policy.Native) {
+	before := len(r.subjects)
 	names := "command cmd commands cmds commandline shellcommand"
 	if n.Foreign {
 		names += " script code chars input inputtext text"
@@ -163,7 +192,13 @@ func (r *reader) commands(n policy.Native) {
 			}
 		}
 	}
-	for _, name := range r.members("cwd workdir workingdir workingdirectory dirpath directory dir") {
+	r.around(before, n)
+	r.directories("cwd workdir workingdir workingdirectory dirpath directory dir")
+}
+
+// directories notes the directories that members of these names want.
+func (r *reader) directories(names string) {
+	for _, name := range r.members(names) {
 		dir, _ := r.input[name].(string) // what isn't a string is a directory that isn't known
 		r.dirs = append(r.dirs, dir)
 	}
@@ -179,9 +214,7 @@ func (r *reader) command(v any, plural bool, n policy.Native) {
 			return
 		}
 		r.add(policy.SubjectCommand, v, n.Tool)
-		if strings.Contains(v, patchStart) {
-			r.patchText(v)
-		}
+		r.patchIn(v, v)
 	case []any:
 		if !plural {
 			r.argv(v, n.Tool)
@@ -207,10 +240,8 @@ func (r *reader) argv(words []any, tools ...string) {
 			r.miss("its command holds a word that isn't a text")
 			return
 		}
-		quoted[i] = "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-		if strings.Contains(s, patchStart) {
-			r.patchText(s)
-		}
+		quoted[i] = quote(s)
+		r.patchIn(s, strings.Join(textsIn(words), " "))
 	}
 	if len(words) == 0 {
 		r.miss("its command is empty")
@@ -218,6 +249,9 @@ func (r *reader) argv(words []any, tools ...string) {
 	}
 	r.add(policy.SubjectCommand, strings.Join(quoted, " "), tools...)
 }
+
+// quote returns a word as the shell takes it literally.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // listIn returns the list that a text holds as JSON, or nil: some hosts turn every
 // value into a string.
@@ -227,164 +261,4 @@ func listIn(s string) []any {
 		return nil
 	}
 	return list
-}
-
-const (
-	pathMembers = "path paths filepath filepaths file files filename filenames absolutepath targetfile targetfiles notebookpath dirpath " +
-		"directorypath directory dir folder relativeworkspacepath targetdirectory rootpath source destination oldpath newpath previouspath " +
-		"uri uris searchpath searchdirectory targetnotebook imagepath absolutefilepath"
-	// containers are members that hold one object for each of several files.
-	containers = "operations edits replacements changes files fileedits requests"
-)
-
-// paths reads a tool that reads or writes files.
-func (r *reader) paths(n policy.Native) {
-	tools := r.verbs(n)
-	before := len(r.subjects)
-	names := pathMembers
-	if n.Globs {
-		names += " include"
-	}
-	r.pathsIn(r.input, names, tools, 0)
-	if len(r.subjects) == before && (n.Tool == "glob" || n.Tool == "grep") {
-		r.add(policy.SubjectPath, ".", tools...) // a search starts in the working directory
-	}
-	for _, s := range r.subjects[before:] {
-		if n.Globs && strings.ContainsAny(s.text, "*?[{") {
-			r.miss("%q may stand for any file", clipName(s.text))
-		}
-	}
-}
-
-// verbs returns the tools under which a tool that works with files is judged.
-func (r *reader) verbs(n policy.Native) []string {
-	verb, has := r.input["command"].(string)
-	switch {
-	case n.Verbs && verb == "view":
-		return []string{"read"}
-	case n.Tool == "edit" && (n.Verbs || has), n.Tool == "write" && (n.Verbs || has):
-		return []string{"write", "edit"}
-	}
-	return []string{n.Tool}
-}
-
-func (r *reader) pathsIn(object map[string]any, names string, tools []string, depth int) {
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		v := object[name]
-		if oneOf(name, names) {
-			r.path(v, names, tools, depth)
-			continue
-		}
-		if list, is := v.([]any); is && oneOf(name, containers) {
-			r.objects(list, names, tools, depth)
-		}
-	}
-}
-
-func (r *reader) objects(list []any, names string, tools []string, depth int) {
-	if depth >= maxInside {
-		r.miss("its input is too deep to be read")
-		return
-	}
-	for _, each := range list {
-		if m, is := each.(map[string]any); is {
-			r.pathsIn(m, names, tools, depth+1)
-		}
-	}
-}
-
-// path reads the value of a member that names files.
-func (r *reader) path(v any, names string, tools []string, depth int) {
-	switch v := v.(type) {
-	case nil:
-	case string:
-		if list := listIn(v); list != nil {
-			r.path(list, names, tools, depth+1)
-		}
-		if rest, is := strings.CutPrefix(v, "file://"); is {
-			if plain, err := url.PathUnescape(rest); err == nil {
-				rest = plain
-			}
-			v = strings.TrimPrefix(rest, "localhost")
-		}
-		r.add(policy.SubjectPath, v, tools...)
-		if plain := strings.TrimSpace(v); plain != v && plain != "" {
-			r.add(policy.SubjectPath, plain, tools...) // as some hosts read it
-		}
-	case []any:
-		if depth >= maxInside {
-			r.miss("its input is too deep to be read")
-			return
-		}
-		for _, each := range v {
-			if m, is := each.(map[string]any); is {
-				r.pathsIn(m, names, tools, depth+1)
-				continue
-			}
-			r.path(each, names, tools, depth+1)
-		}
-	default:
-		r.miss("a path in it isn't a text")
-	}
-}
-
-// urls reads a tool that fetches. Some have the URLs within a text.
-func (r *reader) urls(n policy.Native) {
-	var all []string
-	for _, name := range r.members("url urls uri uris href links prompt") {
-		switch v := r.input[name].(type) {
-		case string:
-			if oneOf(name, "prompt") {
-				all = append(all, urlsIn(v)...)
-				continue
-			}
-			if list := listIn(v); list != nil {
-				all = append(all, textsIn(list)...)
-				continue
-			}
-			all = append(all, v)
-		case []any:
-			texts := textsIn(v)
-			if len(texts) < len(v) {
-				r.miss("a URL in it isn't a text")
-			}
-			all = append(all, texts...)
-		default:
-			r.miss("a URL in it isn't a text")
-		}
-	}
-	for _, s := range all {
-		s = strings.TrimSpace(s)
-		if head := len("file:"); len(s) > head && strings.EqualFold(s[:head], "file:") {
-			r.path("file://"+strings.TrimPrefix(s[head:], "//"), "", []string{"read"}, 0)
-		}
-		if !strings.Contains(s, "://") {
-			r.add(policy.SubjectURL, "https://"+s, n.Tool) // as hosts complete it
-		}
-		r.add(policy.SubjectURL, s, n.Tool)
-	}
-}
-
-func textsIn(list []any) []string {
-	var out []string
-	for _, each := range list {
-		if s, is := each.(string); is {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// urlsIn returns the URLs in a text, up to white space or what ends a sentence.
-func urlsIn(text string) []string {
-	var out []string
-	for word := range strings.FieldsSeq(text) {
-		lower := strings.ToLower(word)
-		for _, scheme := range []string{"http://", "https://", "file://"} {
-			if i := strings.Index(lower, scheme); i >= 0 {
-				out = append(out, strings.TrimRight(word[i:], `.,;:!?)]}>"'`))
-			}
-		}
-	}
-	return out
 }
