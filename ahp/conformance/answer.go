@@ -49,13 +49,25 @@ func (s *shape) answers() bool {
 	return s != nil && (s.JSONRPC != nil || s.Result != nil || s.Error != nil)
 }
 
-// idText is the id as it stands on the wire, "" if there is none.
+// idText is the id as canonical JSON, "" if there is none: an id may be spelt with
+// other escapes than it was sent.
 func (s *shape) idText() string {
-	if s == nil {
+	if s == nil || s.ID == nil {
 		return ""
 	}
-	return string(bytes.TrimSpace(s.ID))
+	return canonical(s.ID)
 }
+
+func canonical(raw []byte) string {
+	c, err := strictjson.Canonical(raw)
+	if err != nil {
+		return string(bytes.TrimSpace(raw))
+	}
+	return string(c)
+}
+
+// idText is the id of the message as canonical JSON.
+func (m *message) idText() string { return canonical([]byte(m.id.String())) }
 
 // refusal decodes an error response strictly and returns it with its id.
 func (p *probe) refusal(a *answer) (*ahp.RPCError, ahp.Raw, error) {

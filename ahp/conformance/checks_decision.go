@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/abhed/abhed/ahp"
@@ -193,8 +195,9 @@ func runOptions(ctx context.Context, p *probe, e *backendEnv) error {
 		return err
 	}
 	for _, event := range interceptable() {
-		for name, narrow := range narrowings(event) {
-			m, err := made(intercepting(e.id(), event, everything(event)), 0, narrow)
+		options := narrowings(event)
+		for _, name := range slices.Sorted(maps.Keys(options)) {
+			m, err := made(intercepting(e.id(), event, everything(event)), 0, options[name])
 			if err != nil {
 				return err
 			}

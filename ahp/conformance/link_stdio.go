@@ -113,7 +113,7 @@ func (l *stdioLink) askRaw(ctx context.Context, m message, pieces ...[]byte) (*a
 	if werr := <-written; err == nil && werr != nil && ctx.Err() != nil {
 		err = l.p.failf("the peer answered without reading the whole message")
 	}
-	l.answered[m.id.String()] = true
+	l.answered[m.idText()] = true
 	l.settled = true
 	return a, err
 }
@@ -149,7 +149,7 @@ func (l *stdioLink) await(ctx context.Context, m message) (*answer, error) {
 		l.p.record(l.n, FromPeer, line)
 		s := peek(line)
 		id := s.idText()
-		if !s.answers() && !looksLikeAnswer(line) || id != "" && id != "null" && l.answered[id] && id != m.id.String() {
+		if !s.answers() && !looksLikeAnswer(line) || id != "" && id != "null" && l.answered[id] && id != m.idText() {
 			if len(l.strays) == maxStrays {
 				return nil, l.p.failf("more than %d lines that are no answer, the last one %q", maxStrays, clip(line))
 			}
@@ -230,8 +230,8 @@ func (l *stdioLink) tell(ctx context.Context, m message) ([][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if peek(a.raw).idText() == fence.id.String() {
-			l.answered[fence.id.String()] = true
+		if peek(a.raw).idText() == fence.idText() {
+			l.answered[fence.idText()] = true
 			// Whatever m was, it must not spoil what comes after it.
 			_, err = l.p.wantEffects(a, &fence)
 			return came, err

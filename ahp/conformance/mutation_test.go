@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -98,6 +99,36 @@ func TestEachCheckCanFail(t *testing.T) {
 	}
 }
 
+// TestInnocent: a backend that is unlike ours and keeps the rules isn't accused.
+func TestInnocent(t *testing.T) {
+	for _, m := range brokenbackend.Unusual() {
+		for _, binding := range []conformance.Binding{conformance.StdioPersistent, conformance.HTTP} {
+			t.Run(m.Check+"/"+string(binding), func(t *testing.T) {
+				t.Parallel()
+				r, err := conformance.Backend(t.Context(), target(t, m.Check, binding), options())
+				conforms(t, r, err)
+			})
+		}
+	}
+}
+
+// TestGrease: once the peer has shown that it ignores unknown members, every
+// valid request has some.
+func TestGrease(t *testing.T) {
+	with := func(r *conformance.Report, id string) bool {
+		for _, l := range r.Find(id).Transcript {
+			if strings.Contains(l.Text, `"x-conform"`) {
+				return true
+			}
+		}
+		return false
+	}
+	good, bad := run(t, "none", conformance.HTTP, options()), run(t, "grease.params", conformance.HTTP, options())
+	if with(good, "answer") || !with(good, "http.status") || with(bad, "http.status") {
+		t.Errorf("unknown members: %v, %v, %v", with(good, "answer"), with(good, "http.status"), with(bad, "http.status"))
+	}
+}
+
 // failsExactly holds that the check failed, with a proof, and that nothing did but
 // what depends on it.
 func failsExactly(t *testing.T, r *conformance.Report, c conformance.Check, about string) {
@@ -111,7 +142,7 @@ func failsExactly(t *testing.T, r *conformance.Report, c conformance.Check, abou
 		t.Errorf("a backend that %s: %s is %s (%s), expected %s with a proof", about, c.ID, res.Verdict, res.Reason, want)
 	}
 	for _, other := range r.Results {
-		depends := dependsOn(other.ID, c.ID)
+		depends := dependsOn(c.Role, other.ID, c.ID)
 		switch {
 		case other.ID == c.ID:
 		case depends && other.Verdict != conformance.Blocked && other.Verdict != conformance.NotApplicable:
@@ -123,13 +154,13 @@ func failsExactly(t *testing.T, r *conformance.Report, c conformance.Check, abou
 }
 
 // dependsOn reports whether a check depends on another, directly or not.
-func dependsOn(id, on string) bool {
-	for _, c := range conformance.Checks(conformance.RoleBackend) {
+func dependsOn(role conformance.Role, id, on string) bool {
+	for _, c := range conformance.Checks(role) {
 		if c.ID != id {
 			continue
 		}
 		for _, d := range c.DependsOn {
-			if d == on || dependsOn(d, on) {
+			if d == on || dependsOn(role, d, on) {
 				return true
 			}
 		}

@@ -44,9 +44,9 @@ type Mutation struct {
 	around func(next http.Handler) http.Handler
 }
 
-// Find returns the mutation for a check.
+// Find returns the mutation for a check, or the unusual backend of that name.
 func Find(check string) (Mutation, bool) {
-	for _, m := range Mutations() {
+	for _, m := range append(Mutations(), Unusual()...) {
 		if m.Check == check {
 			return m, true
 		}

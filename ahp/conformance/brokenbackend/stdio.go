@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -28,6 +29,8 @@ type stdio struct {
 	// observation.
 	status, observeStatus int
 	unbounded             bool
+	// noise writes to standard error, and each answer in two parts.
+	noise bool
 }
 
 // errBroken ends the process, or cuts the connection.
@@ -95,6 +98,12 @@ func (b *peer) line(line []byte, out io.Writer) {
 		return
 	}
 	reply = append(bytes.Clone(reply), '\n')
+	if b.stdio.noise {
+		os.Stderr.WriteString(strings.Repeat("{\"jsonrpc\":\"2.0\"} is what I am thinking of\n", 50))
+		out.Write(reply[:len(reply)/2])
+		time.Sleep(time.Millisecond)
+		reply = reply[len(reply)/2:]
+	}
 	out.Write(reply)
 	if b.stdio.twice && o["method"] == "hooks/capabilities" {
 		out.Write(reply)
