@@ -160,3 +160,16 @@ func asJSON(v any) string {
 func observed(event string) string {
 	return `{"jsonrpc":"2.0","method":"hooks/observe","params":{"protocolVersion":"draft","event":` + event + `}}`
 }
+
+// served returns a transport's handler that hands messages to an Inspector as its
+// HTTP endpoint does.
+func served(i *inspect.Inspector) transport.Handler {
+	h := i.Handler()
+	return func(ctx context.Context, msg []byte) ([]byte, error) {
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+inspect.Path, strings.NewReader(string(msg)))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Body.Bytes(), nil
+	}
+}

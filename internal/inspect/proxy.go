@@ -3,12 +3,14 @@ package inspect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/backend"
 	"github.com/abhed/abhed/ahp/harness"
+	"github.com/abhed/abhed/internal/strictjson"
 )
 
 // judge answers for the backends behind.
@@ -25,6 +27,9 @@ func (j judge) Intercept(ctx context.Context, q *ahp.Intercept) ([]ahp.Effect, e
 		return nil, err
 	}
 	effects, err := combined(&got.Outcome, &q.Capabilities)
+	if err == nil && thereAndBack(q, &got.Outcome) {
+		err = fmt.Errorf("%w: backends changed the event and changed it back, so what was decided before this one no longer counts, and no effect can say so", backend.ErrUnavailable)
+	}
 	if err == nil {
 		j.told.hold(keyOf(q.Event), got, weigh(ctx))
 	}
@@ -63,6 +68,18 @@ func combined(o *ahp.Outcome, caps *ahp.Capabilities) ([]ahp.Effect, error) {
 		out = append(out, &ahp.Deny{Reason: d.Reason})
 	}
 	return out, nil
+}
+
+// thereAndBack reports whether the backends changed the event, came back to what it
+// was, and by that took back an allow or a result that stands since before (§11, 5):
+// the harness would see no change, and keep it.
+func thereAndBack(q *ahp.Intercept, o *ahp.Outcome) bool {
+	if !o.Changed || q.State == nil || q.State.Candidate == nil && q.State.Permission != ahp.PermissionAllow {
+		return false
+	}
+	was, err := q.Event.Encode()
+	is, bad := o.Event.Encode()
+	return err != nil || bad != nil || strictjson.Equal(was, is)
 }
 
 // Observe tells the backends behind. An event about which they were asked goes to

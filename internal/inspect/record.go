@@ -65,14 +65,15 @@ func (i *Inspector) recordMessage(line []byte) {
 
 func (i *Inspector) recordAnswer(line []byte) {
 	id, _ := ahp.MessageID(line)
-	e := i.past.open[id.String()]
+	name, _ := id.Value()
+	e := i.past.open[name]
 	if e == nil {
 		e = newEntry(time.Now(), line)
 		e.Recorded, e.Problem = true, "an answer without a request before it in the file"
 		i.log.add(e)
 		return
 	}
-	delete(i.past.open, id.String())
+	delete(i.past.open, name)
 	i.log.update(e, func() {
 		e.Reply = capture(line)
 		e.answer(line)
