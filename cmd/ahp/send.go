@@ -29,6 +29,7 @@ outcome.
 The registrations are the managed one, ` + ahpconfig.ManagedFile + `, and the one that
 --registration or AHP_REGISTRATION names; else the user's, ~/.config/ahp/registration.json,
 and the project's, .ahp/registration.json. AHP_HOME takes the place of the home folder.
+A tokenRef or clientSecretRef is env:NAME or file:PATH.
 
 Exit codes: 0 nothing speaks against the operation, 1 a backend denied or stopped it,
 2 wrong use or configuration, 3 a backend could not be asked or told, or the call was

@@ -75,7 +75,11 @@ func (w *wire) open(b *ahp.Backend) (transport.Transport, error) {
 // connect connects to a backend.
 func (w *wire) connect(b *ahp.Backend) (transport.Transport, error) {
 	if b.Transport.Type == ahp.TransportHTTP {
-		t, err := httptransport.New(b, httptransport.Options{LookupEnv: w.sys.lookupEnv})
+		c := w.loaded.Credentials(b.ID, w.sys.lookupEnv)
+		if err := c.Check(b.Authentication); err != nil {
+			return nil, err
+		}
+		t, err := httptransport.New(b, httptransport.Options{LookupEnv: c.LookupEnv, ResolveRef: c.Resolve})
 		if err != nil {
 			return nil, err
 		}

@@ -101,7 +101,7 @@ func Load(opts Options) (*Loaded, error) {
 	l := &Loaded{files: map[string]string{}}
 	for _, p := range places {
 		l.Looked = append(l.Looked, p.Path)
-		content, err := read(p.Path)
+		content, err := read(p.Path, "registration", maxBytes)
 		if errors.Is(err, fs.ErrNotExist) && p.Scope != Given {
 			continue
 		}
@@ -159,7 +159,7 @@ func same(a, b string) bool {
 
 // read returns the content of a regular file within the bound. A pipe or a device
 // would never end, or wait forever.
-func read(path string) ([]byte, error) {
+func read(path, what string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -172,12 +172,12 @@ func read(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > maxBytes {
-		return nil, fmt.Errorf("%s: found more than %d bytes, expected a registration of at most that", path, maxBytes)
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s: found more than %d bytes, expected a %s of at most that", path, limit, what)
 	}
 	return data, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/abhed/abhed/ahp/harness"
 	"github.com/abhed/abhed/ahp/transport"
 	"github.com/abhed/abhed/ahp/transport/httptransport"
+	"github.com/abhed/abhed/internal/ahpconfig"
 	"github.com/abhed/abhed/internal/config"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/gate"
@@ -162,7 +163,7 @@ func place(file string, data []byte, err error) string {
 // of the registration.
 func (e *engine) open(b *ahp.Backend, dir string) (transport.Transport, error) {
 	if b.Transport.Type == "http" {
-		if err := e.checkReferences(b.Authentication, dir); err != nil {
+		if err := e.credentials(dir).Check(b.Authentication); err != nil {
 			return nil, err
 		}
 		return httptransport.New(b, e.httpOptions(dir))
@@ -177,18 +178,24 @@ func (e *engine) open(b *ahp.Backend, dir string) (transport.Transport, error) {
 
 // receiver connects to where a subscription has attachments sent.
 func (e *engine) receiver(u *ahp.Upload, dir string) (harness.Receiver, error) {
-	if err := e.checkReferences(u.Auth, dir); err != nil {
+	if err := e.credentials(dir).Check(u.Auth); err != nil {
 		return nil, err
 	}
 	return httptransport.NewUploader(u, e.httpOptions(dir))
 }
 
-// httpOptions lends the credentials that a registration in dir names.
-func (e *engine) httpOptions(dir string) httptransport.Options {
-	return httptransport.Options{ResolveRef: e.reference(dir), LookupEnv: func(name string) (string, bool) {
+// credentials finds what a registration in dir refers to.
+func (e *engine) credentials(dir string) ahpconfig.Credentials {
+	return ahpconfig.Credentials{Dir: dir, LookupEnv: func(name string) (string, bool) {
 		v := e.sys.Getenv(name)
 		return v, v != ""
 	}}
+}
+
+// httpOptions lends the credentials that a registration in dir names.
+func (e *engine) httpOptions(dir string) httptransport.Options {
+	c := e.credentials(dir)
+	return httptransport.Options{ResolveRef: c.Resolve, LookupEnv: c.LookupEnv}
 }
 
 // delivered records an observation that did not arrive.
