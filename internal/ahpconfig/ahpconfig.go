@@ -1,7 +1,8 @@
 // Package ahpconfig finds and reads the AHP registrations that hold on this
 // machine: the managed one, the user's and the project's, or one that is named.
 //
-// It guarantees that the managed file is always read and comes first, that a
+// It guarantees that the managed file is always read and comes first, that neither
+// it nor the user's counts if somebody else can write it, that a
 // project's file counts only if its exact bytes are trusted, that every file is
 // valid and free of literal secrets, that no backend is registered twice, and that
 // one file at fault refuses everything: nothing is skipped. Errors name the file
@@ -101,6 +102,9 @@ func Load(opts Options) (*Loaded, error) {
 	l := &Loaded{files: map[string]string{}}
 	for _, p := range places {
 		l.Looked = append(l.Looked, p.Path)
+		if err := checkOwner(p); err != nil {
+			return nil, err
+		}
 		content, err := read(p.Path, "registration", maxBytes)
 		if errors.Is(err, fs.ErrNotExist) && p.Scope != Given {
 			continue

@@ -25,6 +25,9 @@ func registration(ids ...string) string {
 func machine(t *testing.T, files map[string]string) (string, ahpconfig.Options) {
 	t.Helper()
 	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil { // whatever the umask
+		t.Fatal(err)
+	}
 	for name, content := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
