@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/abhed/abhed/ahp"
@@ -44,6 +45,8 @@ type Chain struct {
 	until time.Time // the end of the budget, zero for none
 	// contents is nil where no subscription has uploads.
 	contents *contents
+	// cancelled tells that an exchange was cancelled, by which the whole call is.
+	cancelled atomic.Bool
 
 	mu   sync.Mutex
 	now  *settled
@@ -52,6 +55,7 @@ type Chain struct {
 	// over tells that nobody else is asked; finished, that Finish was called.
 	over, finished bool
 	bug            error
+	stop           context.CancelFunc // ends what the exchange in progress waits for
 	unwatch        func() bool // nil unless an elicitation ends with outer
 }
 
@@ -101,10 +105,16 @@ func (h *Harness) Begin(ctx context.Context, e *ahp.Event, caps *ahp.Capabilitie
 }
 
 // gone reports whether the call was interrupted, by its caller or by Close.
-func (c *Chain) gone() bool { return c.outer.Err() != nil || c.h.ctx.Err() != nil }
+func (c *Chain) gone() bool {
+	return c.cancelled.Load() || c.outer.Err() != nil || c.h.ctx.Err() != nil
+}
 
 // interrupt ends the chain; the caller holds c.mu.
 func (c *Chain) interrupt() {
+	c.cancelled.Store(true)
+	if c.stop != nil {
+		c.stop()
+	}
 	c.contents.end()
 	c.now = c.now.clone()
 	c.now.Interrupted, c.over = true, true
@@ -146,11 +156,24 @@ func (c *Chain) fault(err error) {
 	}
 }
 
+// waiting notes how to end what the exchange in progress waits for.
+func (c *Chain) waiting(stop context.CancelFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stop = stop; c.now.Interrupted {
+		stop()
+	}
+}
+
 // publish makes next the state of the chain.
 func (c *Chain) publish(next *settled, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now, c.open = next, nil
+	if c.now.Interrupted && !next.Interrupted { // an interruption stays one
+		next = next.clone()
+		next.Interrupted, next.Expired = true, next.Expired || c.now.Expired
+	}
+	c.now, c.open, c.stop = next, nil, nil
 	c.over = c.over || over
 	if next.Interrupted {
 		c.contents.end()

@@ -196,6 +196,7 @@ func (x *Exchange) start() (context.Context, context.CancelFunc, error) {
 	}
 	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
 	x.cancel = cancel
+	x.chain.waiting(cancel)
 	return ctx, cancel, nil
 }
 
@@ -256,7 +257,7 @@ func (x *Exchange) judge(ctx context.Context, reply []byte, err error) (retry bo
 	f := ahp.AsFailure(err)
 	var panicked *run.PanicError
 	switch {
-	case f == nil && (ctx.Err() == nil || errors.As(err, &panicked)):
+	case errors.As(err, &panicked), f == nil && ctx.Err() == nil: // whatever the panic's value is
 		return false, x.bug(fmt.Errorf("harness: backend %s: the transport failed in no known way: %w", x.sub.id.Backend, err))
 	case f == nil:
 		f = &ahp.Failure{Class: ahp.FailDeadline, Detail: err.Error(), Err: err}

@@ -331,3 +331,56 @@ func TestExchangesAreIndependent(t *testing.T) {
 		h.Close()
 	})
 }
+
+// TestCancelByAnEarlierExchange holds that cancelling an exchange which is settled
+// interrupts the call whatever the next one is doing, and that nothing of that counts.
+func TestCancelByAnEarlierExchange(t *testing.T) {
+	for _, moment := range []string{"new", "sent", "staged", "authorised", "accepted"} {
+		synctest.Test(t, func(t *testing.T) {
+			slow := ahptest.NewFake(func(ctx context.Context, _ *ahp.Intercept) ([]ahp.Effect, error) {
+				if moment == "sent" {
+					<-ctx.Done()
+				}
+				return []ahp.Effect{&ahp.Notice{Text: "second"}}, nil
+			})
+			denies := ahptest.NewFake(ahptest.Says(&ahp.Deny{Reason: "no"}))
+			h := newHarness(t, harnessOptions(), intercepts(ahptest.NewFake(ahptest.Says()), ahp.FailOpen), intercepts(slow, ahp.FailOpen), intercepts(denies, ahp.FailClosed))
+			c, first := stagedOf(t, h, "e")
+			if _, err := first.Accept(nil); err != nil {
+				t.Fatal(err)
+			}
+			second := c.Next()
+			cancel := func(at string) {
+				if at == moment {
+					first.Cancel()
+				}
+			}
+			cancel("new")
+			if moment == "sent" {
+				time.AfterFunc(time.Second, first.Cancel)
+			}
+			reply, err := second.Send()
+			cancel("staged")
+			if err == nil {
+				if err = second.Stage(reply); err == nil {
+					_, err = second.Accept(func(context.Context, *ahp.Outcome) error {
+						cancel("authorised")
+						return nil
+					})
+				}
+			}
+			cancel("accepted")
+			if moment != "accepted" && !errors.Is(err, harness.ErrInterrupted) {
+				t.Errorf("%s: %v", moment, err)
+			}
+			if x := c.Next(); x != nil {
+				t.Errorf("%s: %v is asked", moment, x.By())
+			}
+			out, err := c.Finish()
+			if err != nil || !out.Interrupted || out.MayExecute() || (len(out.Messages) > 0) != (moment == "accepted") {
+				t.Errorf("%s: %+v, %v", moment, out, err)
+			}
+			h.Close()
+		})
+	}
+}

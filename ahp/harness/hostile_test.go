@@ -87,6 +87,7 @@ func (l brokenLink) Close() error { return nil }
 func TestBugsOpenNothing(t *testing.T) {
 	for name, exchange := range map[string]func() ([]byte, error){
 		"a panic":             func() ([]byte, error) { panic("our own") },
+		"a panic of a kind":   func() ([]byte, error) { panic(&ahp.Failure{Class: ahp.FailExit}) },
 		"an error of no kind": func() ([]byte, error) { return nil, errors.New("framing") },
 		"a false cancel":      func() ([]byte, error) { return nil, context.Canceled },
 	} {

@@ -18,13 +18,14 @@ func TestReceiverThatBreaksItsContract(t *testing.T) {
 	for name, r := range map[string]harness.Receiver{
 		"an unknown error": badReceiver(func() (*ahp.Receipt, error) { return nil, errors.New("what") }),
 		"a panic":          badReceiver(func() (*ahp.Receipt, error) { panic("what") }),
+		"a failing panic":  badReceiver(func() (*ahp.Receipt, error) { panic(&ahp.Failure{Class: ahp.FailConnect}) }),
 		"no receipt":       badReceiver(func() (*ahp.Receipt, error) { return nil, nil }),
 	} {
 		lib := newLibrary(map[string]string{"local:1": "pixels"}, nil)
 		lib.content.Receiver = func(ahp.SubscriptionID, *ahp.Upload) (harness.Receiver, error) { return r, nil }
 		h := newHarness(t, harness.Options{Content: &lib.content}, party{ahptest.NewFake(nil), []ahp.Subscription{uploading(ahp.FailOpen, &ahp.Upload{Endpoint: "https://r.example/", TimeoutMs: 1000, MaxBytes: 100})}})
 		out, err := h.Dispatch(t.Context(), prompt("e", image("p1", "local:1")), ahptest.FullCapabilities(ahp.TurnStart), nil, harness.DispatchOptions{})
-		if err == nil || ahp.AsFailure(err) != nil {
+		if err == nil || out != nil {
 			t.Errorf("%s: %+v, %v", name, out, err)
 		}
 	}

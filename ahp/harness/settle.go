@@ -52,6 +52,7 @@ func (x *Exchange) authorise(ask func(context.Context, *ahp.Outcome) error) erro
 	o := x.next.Outcome
 	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
 	x.cancel = cancel
+	x.chain.waiting(cancel)
 	x.mu.Unlock()
 	defer cancel()
 	defer context.AfterFunc(x.chain.h.ctx, cancel)()

@@ -250,7 +250,7 @@ func (c *contents) send(ctx context.Context, s *subscription, snap *snapshot, p 
 		return "", nil, fmt.Errorf("harness: bug: the receiver of subscription %d of backend %s confirmed nothing", s.id.Index, s.id.Backend)
 	case err == nil:
 		return receipt.Ref, nil, nil
-	case ahp.AsFailure(err) == nil && (ctx.Err() == nil || errors.As(err, &panicked)):
+	case errors.As(err, &panicked), ahp.AsFailure(err) == nil && ctx.Err() == nil:
 		return "", nil, fmt.Errorf("harness: the receiver of subscription %d of backend %s failed in no known way: %w", s.id.Index, s.id.Backend, err)
 	case ctx.Err() != nil:
 		return "", contentFailure(p, ended(ctx, "the upload was confirmed")), nil
