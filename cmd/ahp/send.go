@@ -29,7 +29,11 @@ outcome.
 The registrations are the managed one, ` + ahpconfig.ManagedFile + `, and the one that
 --registration or AHP_REGISTRATION names; else the user's, ~/.config/ahp/registration.json,
 and the project's, .ahp/registration.json. AHP_HOME takes the place of the home folder.
-A tokenRef or clientSecretRef is env:NAME or file:PATH.
+A tokenRef or clientSecretRef is env:NAME or file:PATH. Attachments stay out: there is
+nobody here to lend their bytes, so a registration with an upload is refused.
+
+A user.elicitation.result is judged against the request that it answers, which --request
+names; the request itself is sent to nobody.
 
 Exit codes: 0 nothing speaks against the operation, 1 a backend denied or stopped it,
 2 wrong use or configuration, 3 a backend could not be asked or told, or the call was
@@ -38,12 +42,14 @@ interrupted.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), sys, args[0]) },
 	}
 	c.Flags().StringVar(&o.registration, "registration", "", "registration `FILE`")
+	c.Flags().StringVar(&o.request, "request", "", "the user.elicitation.request that the event answers, in this `FILE`")
 	c.Flags().BoolVar(&o.json, "json", false, "print one JSON object")
 	return c
 }
 
 type sendOptions struct {
 	registration string
+	request      string
 	json         bool
 }
 
@@ -96,20 +102,22 @@ type denialShown struct {
 }
 
 func (o *sendOptions) run(ctx context.Context, sys system, file string) error {
-	data, err := sys.read(file)
+	e, err := sys.event(file)
 	if err != nil {
 		return err
 	}
-	e, err := ahp.DecodeEvent(data)
-	if err != nil {
-		return wrong(file, data, err)
+	var asked *ahp.Event
+	if o.request != "" {
+		if asked, err = sys.event(o.request); err != nil {
+			return err
+		}
 	}
 	loaded, err := sys.registration(o.registration)
 	if err != nil {
 		return err
 	}
 	w := &wire{sys: sys, loaded: loaded}
-	out, err := send(ctx, w, e)
+	out, err := send(ctx, w, e, asked)
 	if err != nil {
 		return err
 	}
@@ -122,6 +130,19 @@ func (o *sendOptions) run(ctx context.Context, sys system, file string) error {
 		return err
 	}
 	return done(out.code())
+}
+
+// event reads one event.
+func (s system) event(file string) (*ahp.Event, error) {
+	data, err := s.read(file)
+	if err != nil {
+		return nil, err
+	}
+	e, err := ahp.DecodeEvent(data)
+	if err != nil {
+		return nil, wrong(file, data, err)
+	}
+	return e, nil
 }
 
 // registration loads what holds for this command: file, or AHP_REGISTRATION, or
@@ -178,8 +199,9 @@ func fullCapabilities(t ahp.EventType) *ahp.Capabilities {
 	return c
 }
 
-// send asks and tells everybody about e, and waits for all of it.
-func send(ctx context.Context, w *wire, e *ahp.Event) (_ *sent, err error) {
+// send asks and tells everybody about e, and waits for all of it. asked is the
+// elicitation that e answers, nil for none.
+func send(ctx context.Context, w *wire, e, asked *ahp.Event) (_ *sent, err error) {
 	out := &sent{ID: e.ID, Type: e.Type, Answers: []answerShown{}, Observations: []observationShown{}}
 	var mu sync.Mutex // guards out.Observations
 	h, err := harness.New(w.loaded.Registration, harness.Options{Manifest: fullManifest(e), Open: w.open, OnDelivery: func(d harness.Delivery) {
@@ -199,6 +221,11 @@ func send(ctx context.Context, w *wire, e *ahp.Event) (_ *sent, err error) {
 			err = failWith(exitFailed, bad)
 		}
 	}()
+	if asked != nil {
+		if _, err := h.Elicitations().Add(asked); err != nil {
+			return nil, failWith(exitUsage, fmt.Errorf("--request: %s", strings.TrimPrefix(err.Error(), "ahp: ")))
+		}
+	}
 	if e.Type.Interceptable() {
 		err = out.intercept(ctx, h, e)
 	} else {
