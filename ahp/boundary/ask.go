@@ -187,11 +187,11 @@ func (v *Verdict) execute(ctx context.Context, f func() error) (bug error) {
 	switch {
 	case err == nil:
 		v.Status = Ran
-	case errors.As(err, &refusal):
-		v.Status, v.Executed, v.Reason = Refused, false, refusal.Reason
-	case errors.As(err, &panicked):
+	case errors.As(err, &panicked): // whatever its value is, it had begun
 		v.Reason = reasonFailed
 		return panicked
+	case errors.As(err, &refusal):
+		v.Status, v.Executed, v.Reason = Refused, false, refusal.Reason
 	default:
 		v.Reason = reasonFailed
 	}

@@ -197,6 +197,15 @@ func TestToolBugs(t *testing.T) {
 			t.Errorf("observed %+v", e.Error)
 		}
 	})
+	t.Run("a panic is no refusal", func(t *testing.T) {
+		w := newWorld(t, boundary.Options{}, nil)
+		r, err := w.Tool(t.Context(), boundary.ToolCall{ID: "c", Name: "bash", Input: ahp.Raw(input)}, func(context.Context, ahp.Raw) (boundary.ToolOutput, error) {
+			panic(&boundary.Refusal{Reason: "nothing ran"})
+		})
+		if err == nil || r.Status != boundary.Failed || !r.Executed || r.Outcome != "error" {
+			t.Errorf("%+v, %v", r.Verdict, err)
+		}
+	})
 	t.Run("invalid call", func(t *testing.T) {
 		for _, w := range []*world{newWorld(t, boundary.Options{}, nil), newWorld(t, boundary.Options{})} {
 			r, err := w.Tool(t.Context(), boundary.ToolCall{Name: "bash", Input: ahp.Raw(`[]`)}, exec)

@@ -56,7 +56,7 @@ type Chain struct {
 	over, finished bool
 	bug            error
 	stop           context.CancelFunc // ends what the exchange in progress waits for
-	unwatch        func() bool // nil unless an elicitation ends with outer
+	unwatch        func() bool        // nil unless an elicitation ends with outer
 }
 
 // Begin starts a chain. Arguments and errors are those of Dispatch. ctx is the
