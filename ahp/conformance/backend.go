@@ -111,6 +111,9 @@ func Backend(ctx context.Context, target Target, opts Options) (*Report, error) 
 	if err != nil {
 		return nil, err
 	}
+	if e.unstarted != nil && results[0].Verdict == Fail {
+		return nil, &PeerError{Peer: e.peer(), Err: e.unstarted}
+	}
 	r := newReport(pl, ahp.Version, e.peer(), results, opts.Baseline)
 	r.Stderr = e.redact(e.stderr)
 	return r, nil
@@ -130,6 +133,8 @@ type backendEnv struct {
 	hangs    bool
 	verdicts map[string]Verdict
 	stderr   string
+	// unstarted is why the command can't be started.
+	unstarted error
 }
 
 func newBackendEnv(target Target, opts Options) (*backendEnv, error) {
@@ -231,15 +236,10 @@ func (e *backendEnv) peer() string {
 	return e.redact(strings.Join(e.target.Command, " "))
 }
 
-// reach reports why the peer can't be started or reached, or nil.
+// reach reports why the peer's URL can't be reached, or nil.
 func (e *backendEnv) reach(ctx context.Context) error {
 	if e.binding != HTTP {
-		child, err := proc.Start(e.spec())
-		if err != nil {
-			return err
-		}
-		child.Kill()
-		return nil
+		return nil // the first check tells; see notStarted
 	}
 	u, err := url.Parse(e.target.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -278,6 +278,14 @@ func (e *backendEnv) keepStderr(tail string) {
 	if tail != "" {
 		e.stderr = tail
 	}
+}
+
+// notStarted notes why the command can't be started. If that is so at the first
+// check there is no peer.
+func (e *backendEnv) notStarted(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.unstarted = err
 }
 
 // impatient notes that the peer doesn't end.

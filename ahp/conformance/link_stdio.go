@@ -81,14 +81,31 @@ func (e *backendEnv) openStdio(p *probe) (*stdioLink, error) {
 func (e *backendEnv) start(p *probe, n int) (*proc.Child, error) {
 	child, err := proc.Start(e.spec())
 	if err != nil {
+		e.notStarted(err)
 		return nil, p.failf("the process doesn't start: %v", err)
 	}
 	p.happened(n, "process started")
 	p.atEnd(func() {
-		child.Kill()
+		e.finish(child)
 		e.keepStderr(child.StderrTail())
 	})
 	return child, nil
+}
+
+// finish ends a process politely, so that it can bring what it keeps in order;
+// not one that was seen not to follow.
+func (e *backendEnv) finish(child *proc.Child) {
+	select {
+	case <-child.Done():
+		child.Kill() // what it left behind
+		return
+	default:
+	}
+	if e.seenHanging() {
+		child.Kill()
+	} else if child.Stop().Signal != 0 {
+		e.impatient()
+	}
 }
 
 // ask sends m and returns the first line that is an answer.

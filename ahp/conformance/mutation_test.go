@@ -68,6 +68,10 @@ func TestEachCheckCanFail(t *testing.T) {
 			if binding != conformance.HTTP && slices.Contains(c.Bindings, conformance.HTTP) && os.Getenv("ABHED_CONFORM_ALL") == "" {
 				opts.Only = []string{c.ID}
 			}
+			// The race detector sees nothing new over other bindings, and ten times slower.
+			if raceEnabled && binding != conformance.HTTP && slices.Contains(c.Bindings, conformance.HTTP) {
+				continue
+			}
 			if stateful := c.ID == "duplicate" || c.ID == "discovery.independent"; stateful && binding == conformance.StdioPerEvent {
 				continue // a mutation that needs a memory
 			}
@@ -103,6 +107,9 @@ func TestEachCheckCanFail(t *testing.T) {
 func TestInnocent(t *testing.T) {
 	for _, m := range brokenbackend.Unusual() {
 		for _, binding := range []conformance.Binding{conformance.StdioPersistent, conformance.HTTP} {
+			if raceEnabled && binding != conformance.HTTP {
+				continue // as above
+			}
 			t.Run(m.Check+"/"+string(binding), func(t *testing.T) {
 				t.Parallel()
 				r, err := conformance.Backend(t.Context(), target(t, m.Check, binding), options())

@@ -92,7 +92,11 @@ func (o own) check(t *testing.T, program string) {
 		o.checkHTTP(t, program, opts)
 		return
 	}
-	for _, perEvent := range []bool{false, true} {
+	lifecycles := []bool{false, true}
+	if raceEnabled { // the programs are built without it
+		lifecycles = lifecycles[:1]
+	}
+	for _, perEvent := range lifecycles {
 		// A lifecycle gets a folder of its own, as it would have in use.
 		command := append([]string{program}, o.args(t, t.TempDir())...)
 		r, err := conformance.Backend(t.Context(), conformance.Target{Command: command, PerEvent: perEvent}, opts)
