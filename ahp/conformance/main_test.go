@@ -21,6 +21,9 @@ const childArgument = "conformance-backend"
 const token = "s3cret-bearer-token"
 
 func TestMain(m *testing.M) {
+	if code, is := harnessChild(os.Args); is {
+		os.Exit(code)
+	}
 	if len(os.Args) == 3 && os.Args[1] == childArgument {
 		mutation, ok := brokenbackend.Find(os.Args[2])
 		if !ok && os.Args[2] != "none" {
