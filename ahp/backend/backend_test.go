@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -257,6 +258,32 @@ func TestRepeatWhileJudging(t *testing.T) {
 	if len(entered) != 0 {
 		t.Error("judged twice")
 	}
+}
+
+// TestRepeatAfterTheFirstLeft holds that who repeats a request because its connection
+// was lost gets an answer, and not the failure of the first try.
+func TestRepeatAfterTheFirstLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		s := backend.New(backend.Func(func(ctx context.Context, q *ahp.Intercept) ([]ahp.Effect, error) {
+			if calls++; calls == 1 {
+				<-ctx.Done()
+				time.Sleep(time.Second)
+				return nil, ctx.Err()
+			}
+			return backend.Reply(q).Deny("no").Effects()
+		}), backend.Options{})
+		first, leave := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { s.Handle(first, request(t, "e", "ls")) })
+		synctest.Wait()
+		leave()
+		reply, err := s.Handle(t.Context(), request(t, "e", "ls"))
+		if err != nil || !bytes.Contains(reply, []byte(`"deny"`)) || calls != 2 {
+			t.Errorf("%s, %v, asked %d times", reply, err, calls)
+		}
+		wg.Wait()
+	})
 }
 
 func TestServeStdio(t *testing.T) {

@@ -28,9 +28,10 @@ type memory struct {
 }
 
 type entry struct {
-	done  chan struct{} // closed when reply and err are set
+	done  chan struct{} // closed when the rest is set
 	reply []byte
 	err   error
+	left  bool // whoever asked first had gone away
 }
 
 // errUnanswered is what those who wait are told of a judgement that has ended
@@ -40,32 +41,45 @@ var errUnanswered = errors.New("the handler left its goroutine")
 func newMemory() *memory { return &memory{entries: map[key]*entry{}} }
 
 // once returns the remembered answer for k, or calls f. A failure isn't
-// remembered beyond those who wait for it. A nil reply is that of a wait in vain.
+// remembered beyond those who wait for it, nor for those if it came of the first
+// caller's having gone away: a repeat is often sent because of just that. A nil reply
+// is that of a wait in vain.
 func (m *memory) once(ctx context.Context, k key, f func() ([]byte, error)) ([]byte, error) {
-	m.mu.Lock()
-	if e, ok := m.entries[k]; ok {
+	for {
+		m.mu.Lock()
+		e, ok := m.entries[k]
+		if !ok {
+			e = &entry{done: make(chan struct{}), err: errUnanswered}
+			m.entries[k] = e
+			m.mu.Unlock()
+			return m.first(ctx, k, e, f)
+		}
 		m.mu.Unlock()
 		select {
 		case <-e.done:
-			return e.reply, e.err
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
+		if e.err == nil || !e.left {
+			return e.reply, e.err
+		}
 	}
-	e := &entry{done: make(chan struct{}), err: errUnanswered}
-	m.entries[k] = e
-	m.mu.Unlock()
+}
+
+// first calls f for all who wait for e.
+func (m *memory) first(ctx context.Context, k key, e *entry, f func() ([]byte, error)) ([]byte, error) {
 	// However f ends, nobody waits for ever.
 	defer m.settle(k, e)
 	e.reply, e.err = f()
+	e.left = ctx.Err() != nil
 	return e.reply, e.err
 }
 
 // settle ends the wait for e, and forgets it or what is oldest.
 func (m *memory) settle(k key, e *entry) {
-	close(e.done)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	defer close(e.done) // when it is forgotten, so that nobody meets it again
 	if e.err != nil {
 		delete(m.entries, k)
 		return
