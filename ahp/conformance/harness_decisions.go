@@ -23,6 +23,11 @@ func decisionRows() []harnessRow {
 		reason, rules,
 		decision("message", "AHP-DEC-001", "A response with a message alone lets the call run", judgeMessage, playDecisions),
 		greased,
+		decision("response.form", "AHP-RPC-001.e AHP-RPC-001.n", "White space, the order of members and a large size change nothing", func(v *view, plays ...*played) {
+			for _, r := range plays {
+				v.ran(r, 5, true, "no effects, in a megabyte")
+			}
+		}, playDecisions),
 		decision("edit.replace", "AHP-EDIT-001", "An input that is replaced is the one that runs", judgeEdit(0, "replace"), playEffects),
 		decision("edit.merge", "AHP-EDIT-001", "An input that is merged is the one that runs", judgeEdit(1, "merge"), playEffects),
 		decision("return", "AHP-DEC-001", "A call whose result is supplied isn't run", judgeNotRun(2, ahp.EffectReturn), playEffects),

@@ -12,9 +12,11 @@ import (
 // faultGroup is a kind of operational failure: one check per failure policy.
 type faultGroup struct {
 	id, about string
-	level     Level
-	bindings  []Binding
-	faults    []string
+	// rules are the requirements beside that of failure policies.
+	rules    string
+	level    Level
+	bindings []Binding
+	faults   []string
 	// plays are other runs than that of the menu, for fail-closed and for fail-open.
 	closed, open string
 }
@@ -27,14 +29,14 @@ func faultGroups() []faultGroup {
 	return []faultGroup{
 		{id: "silence", about: "doesn't answer in time", bindings: stdioAndHTTP, faults: []string{"never", "late"}, closed: playSilent, open: playSilentOpen},
 		{id: "loss", about: "can't be reached, or is gone before it has answered", bindings: stdioAndHTTP, faults: []string{"half_line", "dies_during", "dies_after"}, closed: playGone, open: playGoneOpen},
-		{id: "malformed", about: "answers with what is no JSON-RPC response", bindings: stdioAndHTTP,
+		{id: "malformed", rules: "AHP-RPC-001.a AHP-RPC-001.i AHP-RPC-001.j", about: "answers with what is no JSON-RPC response", bindings: stdioAndHTTP,
 			faults: []string{"garbage", "bad_utf8", "batch", "no_effects", "result_and_error", "old_jsonrpc", "twice"}},
-		{id: "doubtful", about: "answers with what strict readers refuse", level: Should, bindings: stdioAndHTTP,
+		{id: "doubtful", rules: "AHP-RPC-001.k AHP-RPC-001.m", about: "answers with what strict readers refuse", level: Should, bindings: stdioAndHTTP,
 			faults: []string{"duplicate_keys", "lone_surrogate", "byte_order_mark", "stray", "huge_line"}},
-		{id: "other-id", about: "answers another request", bindings: stdioAndHTTP, faults: []string{"wrong_id"}},
+		{id: "other-id", rules: "AHP-RPC-001.a", about: "answers another request", bindings: stdioAndHTTP, faults: []string{"wrong_id"}},
 		{id: "error", about: "answers with an error", bindings: stdioAndHTTP, faults: []string{"rpc_error", "version_error", "event_error"}},
-		{id: "version", about: "answers in another revision", bindings: stdioAndHTTP, faults: []string{"other_version"}},
-		{id: "effect", about: "answers with an effect that is unknown, malformed or not offered", bindings: stdioAndHTTP,
+		{id: "version", rules: "AHP-VER-001", about: "answers in another revision", bindings: stdioAndHTTP, faults: []string{"other_version"}},
+		{id: "effect", rules: "AHP-DEC-001 AHP-CAP-001 AHP-CORE-003.g", about: "answers with an effect that is unknown, malformed or not offered", bindings: stdioAndHTTP,
 			faults: []string{"unknown_effect", "malformed_effect", "extra_effect_member", "edits_nothing", ownUnoffered}},
 		{id: "status", about: "answers with another HTTP status", bindings: web, faults: []string{"status_500", "status_201", "status_204"}},
 		{id: "credential", about: "answers with status 401", bindings: web, faults: []string{"status_401"}},
@@ -168,7 +170,7 @@ func failureRows() []harnessRow {
 	for _, policy := range []string{"closed", "open"} {
 		for _, g := range faultGroups() {
 			row := harnessRow{
-				id: policy + "." + g.id, requirements: "AHP-FAIL-001", profile: ProfileToolInterception, level: g.level, bindings: g.bindings,
+				id: policy + "." + g.id, requirements: "AHP-FAIL-001 " + g.rules, profile: ProfileToolInterception, level: g.level, bindings: g.bindings,
 				about: fmt.Sprintf("A fail-%s subscription whose backend %s denies the call", policy, g.about),
 				plays: []string{playClosed}, judge: judgeFaults(g, policy),
 			}

@@ -183,8 +183,21 @@ func answerDecisions(_ *stage, a *arrival) reaction {
 		if err == nil {
 			return reaction{raw: append(raw, '\n')}
 		}
+	case 5:
+		return reaction{raw: a.roomy()}
 	}
 	return reaction{}
+}
+
+// roomy is a response without an objection in another form: the members in no
+// order, white space between them, and a megabyte of it.
+func (a *arrival) roomy() []byte {
+	id, err := encode(a.body["id"])
+	if err != nil {
+		return nil // it was decoded from JSON
+	}
+	space := strings.Repeat(" \t", 1<<19)
+	return []byte(" {" + space + `"result" : { "effects":[ ] , "protocolVersion" :"draft"}, "id":` + string(id) + ` ,"jsonrpc":"2.0" }` + "\n")
 }
 
 // answerEffects returns for each call one effect that the harness may not offer.

@@ -25,7 +25,7 @@ the protocol whether the peer keeps it, with the lines that prove it.`,
 		Args: cobra.NoArgs,
 		RunE: needsSubcommand,
 	}
-	cmd.AddCommand(newConformBackend(sys), newConformList(sys))
+	cmd.AddCommand(newConformBackend(sys), newConformHarness(sys), newConformList(sys))
 	return cmd
 }
 

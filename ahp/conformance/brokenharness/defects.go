@@ -134,6 +134,13 @@ func decisionDefects() []Defect {
 			}
 			return got, err
 		}}},
+		{Check: "response.form", About: "wants a response to start with the brace", wire: wire{exchange: func(ctx context.Context, p *peer, msg []byte) ([]byte, error) {
+			got, err := p.Transport.Exchange(ctx, msg)
+			if strings.HasPrefix(string(got), " ") {
+				return nil, &ahp.Failure{Class: ahp.FailMalformed, Detail: "it doesn't start with a brace"}
+			}
+			return got, err
+		}}},
 		{Check: "edit.replace", About: "accepts a replaced input and runs the first one", wire: wire{exchange: sole(is(ahp.EffectModify, ahp.OpReplace))}},
 		{Check: "edit.merge", About: "accepts a merged input and runs the first one", wire: wire{exchange: sole(is(ahp.EffectModify, ahp.OpMerge))}},
 		{Check: "return", About: "runs a call whose result was supplied", wire: wire{exchange: sole(is(ahp.EffectReturn, ""))}},

@@ -67,7 +67,7 @@ func (m *mangler) forth(in io.WriteCloser) {
 		line, err := r.ReadString('\n')
 		if line != "" {
 			m.mu.Lock()
-			if id := idOf([]byte(line)); id != "" {
+			if id, is := parsed([]byte(line))["id"].(string); is {
 				m.ids = append(m.ids, id)
 			}
 			m.mu.Unlock()
