@@ -50,6 +50,10 @@ const (
 type Options struct {
 	// File, if set, is read instead of the user's and the project's; it must exist.
 	File string
+	// Imposed, if set, is what an administrator's settings name: it must exist, is read
+	// after Managed, whatever File says, and takes the place of the user's and the
+	// project's too. Its scope is Managed.
+	Imposed string
 	// Home is the user's home folder; "" means that of the account in the user
 	// database, whatever HOME says.
 	Home string
@@ -92,8 +96,8 @@ func (e *UntrustedError) Error() string {
 	return fmt.Sprintf("%s: found a project's registration that isn't trusted: read it, and if it may decide about your agents name it with --registration, or remove it", e.Path)
 }
 
-// Load reads the registrations. A place without a file is fine, but for the one
-// that is named; a project's file that isn't trusted is an *UntrustedError.
+// Load reads the registrations. A place without a file is fine, but for those that
+// are named; a project's file that isn't trusted is an *UntrustedError.
 func Load(opts Options) (*Loaded, error) {
 	places, err := opts.places()
 	if err != nil {
@@ -102,57 +106,79 @@ func Load(opts Options) (*Loaded, error) {
 	l := &Loaded{files: map[string]string{}}
 	for _, p := range places {
 		l.Looked = append(l.Looked, p.Path)
-		if err := checkOwner(p); err != nil {
+		if err := checkOwner(p.Source); err != nil {
 			return nil, err
 		}
 		content, err := read(p.Path, "registration", maxBytes)
-		if errors.Is(err, fs.ErrNotExist) && p.Scope != Given {
+		if errors.Is(err, fs.ErrNotExist) && !p.must {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the registration can't be read: %w", err)
+			return nil, fmt.Errorf("the AHP registration can't be read: %w", err)
 		}
 		if p.Scope == Project && (opts.Trusted == nil || !opts.Trusted(p.Path, content)) {
 			return nil, &UntrustedError{p.Path}
 		}
 		p.Content = content
-		if err := l.add(p); err != nil {
+		if err := l.add(p.Source); err != nil {
 			return nil, err
 		}
 	}
 	return l, nil
 }
 
+// place is where a registration may stand.
+type place struct {
+	Source
+	must bool // a missing file is an error
+}
+
 // places returns the files to look for, in order and each once.
-func (o *Options) places() ([]Source, error) {
+func (o *Options) places() ([]place, error) {
+	var out []place
+	add := func(path string, scope Scope, must bool) {
+		for i := range out {
+			if same(out[i].Path, path) {
+				out[i].must = out[i].must || must
+				return
+			}
+		}
+		out = append(out, place{Source{Path: path, Scope: scope}, must})
+	}
 	managed := o.Managed
 	if managed == "" {
 		managed = ManagedFile
 	}
-	out := []Source{{Path: managed, Scope: Managed}}
+	add(managed, Managed, false)
+	if o.Imposed != "" {
+		add(o.Imposed, Managed, true)
+	}
 	if o.File != "" {
-		if !same(o.File, managed) {
-			out = append(out, Source{Path: o.File, Scope: Given})
-		}
+		add(o.File, Given, true)
+	}
+	if o.Imposed != "" || o.File != "" {
 		return out, nil
 	}
 	home := o.Home
 	if home == "" {
 		account, err := user.LookupId(strconv.Itoa(os.Getuid()))
 		if err != nil {
-			return nil, fmt.Errorf("the home folder of this account is unknown, so the user's registration can't be found; name it with --registration: %w", err)
+			return nil, fmt.Errorf("the home folder of this account is unknown, so the user's AHP registration can't be found; name one on the command line: %w", err)
 		}
 		home = account.HomeDir
 	}
-	out = append(out, Source{Path: filepath.Join(home, ".config", "ahp", "registration.json"), Scope: User})
+	add(filepath.Join(home, ".config", "ahp", "registration.json"), User, false)
 	if o.Dir != "" {
-		out = append(out, Source{Path: filepath.Join(o.Dir, ".ahp", "registration.json"), Scope: Project})
+		add(filepath.Join(o.Dir, ".ahp", "registration.json"), Project, false)
 	}
 	return out, nil
 }
 
 // same reports whether two paths name one file.
 func same(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
 	x, err := os.Stat(a)
 	if err != nil {
 		return false

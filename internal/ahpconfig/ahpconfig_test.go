@@ -74,6 +74,13 @@ func TestLoad(t *testing.T) {
 		{"no project folder", all, func(o *ahpconfig.Options, _ string) { o.Dir = "" }, "com.example.m com.example.u"},
 		{"a named file", all, func(o *ahpconfig.Options, dir string) { o.File = filepath.Join(dir, "given.json") }, "com.example.m com.example.g com.example.h"},
 		{"the project's file by name", all, func(o *ahpconfig.Options, dir string) { o.File = filepath.Join(dir, projectFile) }, "com.example.m com.example.p"},
+		{"an imposed file", all, func(o *ahpconfig.Options, dir string) { o.Imposed = filepath.Join(dir, "given.json"); trust(o, dir) }, "com.example.m com.example.g com.example.h"},
+		{"an imposed file and a named one", all, func(o *ahpconfig.Options, dir string) {
+			o.Imposed, o.File = filepath.Join(dir, "given.json"), filepath.Join(dir, userFile)
+		}, "com.example.m com.example.g com.example.h com.example.u"},
+		{"one file twice", all, func(o *ahpconfig.Options, dir string) {
+			o.Imposed, o.File = filepath.Join(dir, "given.json"), dir+"/home/../given.json"
+		}, "com.example.m com.example.g com.example.h"},
 		{"the managed file by name", all, func(o *ahpconfig.Options, dir string) { o.File = filepath.Join(dir, "managed.json") }, "com.example.m"},
 	}
 	for _, tt := range tests {
@@ -115,6 +122,13 @@ func TestLoadRefuses(t *testing.T) {
 			o.Trusted = func(_ string, content []byte) bool { return string(content) == valid+"\n" }
 		}, []string{"isn't trusted"}},
 		{"the named file is missing", nil, func(o *ahpconfig.Options, dir string) { o.File = filepath.Join(dir, "x.json") }, []string{"x.json"}},
+		{"the imposed file is missing", map[string]string{"given.json": valid}, func(o *ahpconfig.Options, dir string) {
+			o.Imposed, o.File = filepath.Join(dir, "x.json"), filepath.Join(dir, "given.json")
+		}, []string{"x.json"}},
+		{"the managed file is named and missing", nil, func(o *ahpconfig.Options, _ string) { o.File = o.Managed }, []string{"managed.json"}},
+		{"a backend in the imposed and the named file", map[string]string{"given.json": valid, "other.json": valid}, func(o *ahpconfig.Options, dir string) {
+			o.Imposed, o.File = filepath.Join(dir, "given.json"), filepath.Join(dir, "other.json")
+		}, []string{"other.json:2:7", "com.example.u", "given.json"}},
 		{"a fault in the managed file", map[string]string{"managed.json": strings.Replace(valid, "persistent", "x", 1), userFile: valid}, nil,
 			[]string{"managed.json:2:", "/hooks/0/transport/lifecycle", "per_event"}},
 		{"an empty file", map[string]string{userFile: ""}, nil, []string{userFile + ": "}},

@@ -90,3 +90,19 @@ func TestOwner(t *testing.T) {
 		})
 	}
 }
+
+// TestOwnerOfAnImposedFile holds that what an administrator's settings name is held to
+// what holds for the managed file.
+func TestOwnerOfAnImposedFile(t *testing.T) {
+	dir, opts := machine(t, map[string]string{"given.json": registration("com.example.g")})
+	opts.Imposed = filepath.Join(dir, "given.json")
+	if _, err := ahpconfig.Load(opts); err != nil {
+		t.Error(err)
+	}
+	if err := os.Chmod(opts.Imposed, 0o620); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ahpconfig.Load(opts); err == nil || !strings.Contains(err.Error(), "given.json: found mode 0620") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -2,12 +2,8 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/abhed/abhed/ahp"
@@ -18,115 +14,52 @@ import (
 	"github.com/abhed/abhed/internal/config"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/gate"
-	"github.com/abhed/abhed/internal/strictjson"
 )
 
-// source is one place where a registration may stand.
-type source struct {
-	file string
-	must bool // a missing file is an error
-}
-
-// registrationSources returns the files that register backends: the managed one
-// first, then the one that was named, else the user's and the trusted
-// workspace's (ahp-tool.md "Registration").
-func (e *engine) registrationSources() []source {
-	managed := "/etc/ahp/registration.json"
-	if e.sys.ManagedDir != "" {
-		managed = filepath.Join(e.sys.ManagedDir, "registration.json")
-	}
-	out := []source{{managed, false}}
-	l := e.o.loaded
-	if origin, ok := l.Origin("ahp.registration"); ok && origin.Layer == config.Managed {
-		out = append(out, source{l.AHP.Registration, true}) // nothing else takes its place
-		if l.registration == "" {
-			return out
-		}
-	}
-	switch {
-	case l.registration != "":
-		out = append(out, source{l.registration, true})
-	case l.AHP.Registration != "":
-		out = append(out, source{l.AHP.Registration, true})
-	default:
-		if home := e.sys.home(); home != "" {
-			out = append(out, source{filepath.Join(home, ".config", "ahp", "registration.json"), false})
-		}
-		if l.trusted {
-			out = append(out, source{filepath.Join(l.workspace, ".ahp", "registration.json"), false})
-		}
-	}
-	return out
-}
-
-// registrations returns the files, for those who must protect them.
-func (e *engine) registrations() []string {
-	var files []string
-	for _, s := range e.registrationSources() {
-		files = append(files, s.file)
-	}
-	return files
-}
-
-// registered is what all registrations together name.
-type registered struct {
-	all ahp.Registration
-	// files holds the file that registers a backend, by the backend's id.
-	files map[string]string
-}
-
 // readRegistrations reads every registration; one at fault refuses everything.
-func (e *engine) readRegistrations(context.Context) error {
-	r := &registered{all: ahp.Registration{ProtocolVersion: ahp.Version}, files: map[string]string{}}
-	seen := map[string]bool{}
-	for _, s := range e.registrationSources() {
-		if seen[filepath.Clean(s.file)] {
-			continue // named twice
-		}
-		seen[filepath.Clean(s.file)] = true
-		data, err := readBounded(s.file, maxSettings)
-		if errors.Is(err, fs.ErrNotExist) && !s.must {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("the AHP registration can't be read: %w", err)
-		}
-		reg, err := ahp.DecodeRegistration(data)
-		if err != nil {
-			return fmt.Errorf("%s: %w", place(s.file, data, err), err)
-		}
-		for _, b := range reg.Hooks {
-			if other, dup := r.files[b.ID]; dup {
-				return fmt.Errorf("%s: backend %q is registered in %s already", s.file, b.ID, other)
-			}
-			r.files[b.ID] = s.file
-		}
-		r.all.Hooks = append(r.all.Hooks, reg.Hooks...)
+func (e *engine) readRegistrations(context.Context) (err error) {
+	e.registered, err = ahpconfig.Load(e.registrations())
+	return err
+}
+
+// registrations says which files register backends: the managed one first, then the
+// one that was named, else the user's and the trusted workspace's (ahp-tool.md
+// "Registration"). Nothing takes the place of one that the managed settings name.
+func (e *engine) registrations() ahpconfig.Options {
+	l := e.o.loaded
+	opts := ahpconfig.Options{File: l.registration, Home: e.sys.home()}
+	if e.sys.ManagedDir != "" {
+		opts.Managed = filepath.Join(e.sys.ManagedDir, "registration.json")
 	}
-	e.registered = r
-	return nil
+	origin, set := l.Origin("ahp.registration")
+	switch {
+	case set && origin.Layer == config.Managed:
+		opts.Imposed = l.AHP.Registration
+	case opts.File == "":
+		opts.File = l.AHP.Registration
+	}
+	if l.trusted { // the workspace as a whole, with whatever it holds
+		opts.Dir, opts.Trusted = l.workspace, func(string, []byte) bool { return true }
+	}
+	return opts
 }
 
 // startBackends opens the backends.
 func (e *engine) startBackends(context.Context) error {
 	r := e.registered
-	if len(r.all.Hooks) == 0 {
+	if r.Registration == nil {
 		return nil
 	}
 	lender := &gate.Lender{}
-	dirOf := func(backend string) string { return filepath.Dir(r.files[backend]) }
-	h, err := harness.New(&r.all, harness.Options{
-		Manifest: gate.Manifest(), OnDelivery: e.delivered, Telemetry: e.telemetry(),
-		Open: func(b *ahp.Backend) (transport.Transport, error) { return e.open(b, dirOf(b.ID)) },
-		Content: &harness.Content{
-			Open: lender.Open,
-			Receiver: func(by ahp.SubscriptionID, u *ahp.Upload) (harness.Receiver, error) {
-				return e.receiver(u, dirOf(by.Backend))
-			},
-		},
+	h, err := harness.New(r.Registration, harness.Options{
+		Manifest: gate.Manifest(), OnDelivery: e.delivered, Telemetry: e.telemetry(), Open: e.open,
+		Content: &harness.Content{Open: lender.Open, Receiver: e.receiver},
 	})
 	if err != nil {
-		read := slices.Compact(slices.Sorted(maps.Values(r.files)))
+		var read []string
+		for _, s := range r.Sources {
+			read = append(read, s.Path)
+		}
 		return fmt.Errorf("%s: %w", strings.Join(read, ", "), err)
 	}
 	e.onClose(h.Close)
@@ -149,27 +82,18 @@ func AHPManifest(sys System) int {
 	return ExitOK
 }
 
-// place names the file, with line and column where the error has an offset.
-func place(file string, data []byte, err error) string {
-	var e *ahp.Error
-	if !errors.As(err, &e) || e.Offset < 0 {
-		return file
-	}
-	line, column := strictjson.LineColumn(data, e.Offset)
-	return fmt.Sprintf("%s:%d:%d", file, line, column)
-}
-
 // open connects to one backend; a relative working directory starts at the folder
 // of the registration.
-func (e *engine) open(b *ahp.Backend, dir string) (transport.Transport, error) {
-	if b.Transport.Type == "http" {
-		if err := e.credentials(dir).Check(b.Authentication); err != nil {
+func (e *engine) open(b *ahp.Backend) (transport.Transport, error) {
+	if b.Transport.Type == ahp.TransportHTTP {
+		opts, err := e.httpOptions(b.ID, b.Authentication)
+		if err != nil {
 			return nil, err
 		}
-		return httptransport.New(b, e.httpOptions(dir))
+		return httptransport.New(b, opts)
 	}
 	return transport.Stdio(b.Transport, transport.StdioOptions{
-		Name: b.ID, Dir: dir,
+		Name: b.ID, Dir: filepath.Dir(e.registered.FileOf(b.ID)),
 		OnStderr: func(line string) {
 			_, _ = e.log.Append(system(&event.ExtensionLogged{Name: "backend " + b.ID, Level: "log", Line: line}))
 		},
@@ -177,25 +101,22 @@ func (e *engine) open(b *ahp.Backend, dir string) (transport.Transport, error) {
 }
 
 // receiver connects to where a subscription has attachments sent.
-func (e *engine) receiver(u *ahp.Upload, dir string) (harness.Receiver, error) {
-	if err := e.credentials(dir).Check(u.Auth); err != nil {
+func (e *engine) receiver(by ahp.SubscriptionID, u *ahp.Upload) (harness.Receiver, error) {
+	opts, err := e.httpOptions(by.Backend, u.Auth)
+	if err != nil {
 		return nil, err
 	}
-	return httptransport.NewUploader(u, e.httpOptions(dir))
+	return httptransport.NewUploader(u, opts)
 }
 
-// credentials finds what a registration in dir refers to.
-func (e *engine) credentials(dir string) ahpconfig.Credentials {
-	return ahpconfig.Credentials{Dir: dir, LookupEnv: func(name string) (string, bool) {
+// httpOptions lends what the registration of a backend refers to for auth, once it
+// is there.
+func (e *engine) httpOptions(backend string, auth *ahp.Authentication) (httptransport.Options, error) {
+	c := e.registered.Credentials(backend, func(name string) (string, bool) {
 		v := e.sys.Getenv(name)
 		return v, v != ""
-	}}
-}
-
-// httpOptions lends the credentials that a registration in dir names.
-func (e *engine) httpOptions(dir string) httptransport.Options {
-	c := e.credentials(dir)
-	return httptransport.Options{ResolveRef: c.Resolve, LookupEnv: c.LookupEnv}
+	})
+	return httptransport.Options{ResolveRef: c.Resolve, LookupEnv: c.LookupEnv}, c.Check(auth)
 }
 
 // delivered records an observation that did not arrive.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/abhed/abhed/internal/agent"
+	"github.com/abhed/abhed/internal/ahpconfig"
 	"github.com/abhed/abhed/internal/chain"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/extension"
@@ -51,7 +52,7 @@ type engine struct {
 	// measuring is nil unless telemetry is configured.
 	measuring *measuring
 
-	registered *registered
+	registered *ahpconfig.Loaded
 	gate       *gate.Gate
 	tools      *tool.Registry
 	rules      *gate.Rules

@@ -10,9 +10,12 @@ import (
 // backendFiles lists what belongs to the backends: their programs, which are not the
 // agent's to change, and their credentials, which are not the agent's to read.
 func (e *engine) backendFiles() (programs, credentials []string) {
-	for i := range e.registered.all.Hooks {
-		b := &e.registered.all.Hooks[i]
-		dir := filepath.Dir(e.registered.files[b.ID])
+	if e.registered.Registration == nil {
+		return nil, nil
+	}
+	for i := range e.registered.Registration.Hooks {
+		b := &e.registered.Registration.Hooks[i]
+		dir := filepath.Dir(e.registered.FileOf(b.ID))
 		work := dir
 		if b.Transport.Cwd != "" {
 			work = filepath.Join(dir, b.Transport.Cwd)

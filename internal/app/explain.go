@@ -44,21 +44,11 @@ func Explain(ctx context.Context, o ExplainOptions, sys System) int {
 		return ExitOK
 	}
 	fmt.Fprintln(sys.Stdout, res.Explain())
-	if len(l.Extensions) > 0 || e.hasRegistration() {
+	if len(l.Extensions) > 0 || e.registered.Registration != nil {
 		fmt.Fprintln(sys.Stdout, "Extensions and AHP backends were not asked; they can only make this stricter.")
 	}
 	for _, w := range append(l.notes(), e.warnings...) {
 		fmt.Fprintf(sys.Stderr, "warning: %s\n", w)
 	}
 	return ExitOK
-}
-
-// hasRegistration reports whether any backend may be registered.
-func (e *engine) hasRegistration() bool {
-	for _, s := range e.registrationSources() {
-		if exists(s.file) {
-			return true
-		}
-	}
-	return false
 }

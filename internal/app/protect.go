@@ -9,7 +9,7 @@ import (
 
 // protected lists what no tool of this session may touch.
 func (e *engine) protected() policy.Protected {
-	p := protected(e.o.loaded, e.registrations(), e.sys)
+	p := protected(e.o.loaded, e.registered.Looked, e.sys)
 	programs, credentials := e.backendFiles()
 	p.Write, p.Read = append(p.Write, programs...), append(p.Read, credentials...)
 	return p

@@ -104,6 +104,46 @@ func TestWhereRegistrationsAreRead(t *testing.T) {
 	}
 }
 
+// TestRegistrationsAtFault stops a run for what is wrong with any registration, and
+// says where.
+func TestRegistrationsAtFault(t *testing.T) {
+	valid := func(id string) string { return registrationText(id, "http://127.0.0.1:9/", "session.end", "observe") }
+	for name, tt := range map[string]struct {
+		set  func(w *world, managed, user string)
+		says []string
+	}{
+		"a backend in two files": {func(w *world, managed, user string) {
+			w.put(managed, valid("org.test.twice"))
+			w.put(user, valid("org.test.twice"))
+		}, []string{filepath.Join("ahp", "registration.json") + ":1:", "org.test.twice", filepath.Join("managed", "registration.json")}},
+		"no JSON": {func(w *world, _, user string) { w.put(user, "{\n  x") }, []string{filepath.Join("ahp", "registration.json") + ":2:3: "}},
+		"writable by others": {func(w *world, _, user string) {
+			if err := os.Chmod(w.put(user, valid("org.test.user")), 0o666); err != nil {
+				w.t.Fatal(err)
+			}
+		}, []string{"can't be trusted", filepath.Join("ahp", "registration.json"), "mode 0666", "chmod go-w"}},
+		"the managed one writable by others": {func(w *world, managed, _ string) {
+			if err := os.Chmod(w.put(managed, valid("org.test.managed")), 0o664); err != nil {
+				w.t.Fatal(err)
+			}
+			w.opts.Registration = w.put(filepath.Join(w.home, "flag.json"), valid("org.test.flag"))
+		}, []string{"can't be trusted", filepath.Join("managed", "registration.json"), "mode 0664"}},
+	} {
+		w := newWorld(t, call("write", markerArgs), done())
+		w.opts.Mode = "accept-edits"
+		tt.set(w, filepath.Join(w.home, "managed", "registration.json"), filepath.Join(w.home, ".config", "ahp", "registration.json"))
+		r := w.run(t.Context())
+		if r.code != 2 || w.has("marker") || len(w.server.Requests()) != 0 {
+			t.Errorf("%s: exit %d, marker %t, %d requests", name, r.code, w.has("marker"), len(w.server.Requests()))
+		}
+		for _, part := range tt.says {
+			if !strings.Contains(r.err, part) {
+				t.Errorf("%s: %q isn't said in %s", name, part, r.err)
+			}
+		}
+	}
+}
+
 // TestBackendPerEvent runs a backend that is started anew for each event, and
 // counts the starts.
 func TestBackendPerEvent(t *testing.T) {
