@@ -318,6 +318,9 @@ func integerText(v []byte) (n int64, ok bool) {
 	}
 	whole, frac, _ := strings.Cut(mantissa, ".")
 	frac = strings.TrimRight(frac, "0")
+	if exp > 0 && len(whole) > len("-9223372036854775808") {
+		return 0, false // more digits make it no smaller
+	}
 	for ; exp > 0; exp-- {
 		if frac == "" {
 			whole += "0"

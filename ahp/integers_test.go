@@ -1,6 +1,7 @@
 package ahp_test
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -77,5 +78,21 @@ func TestEveryIntegerMember(t *testing.T) {
 				t.Errorf("accepted a text in %s", doc)
 			}
 		}
+	}
+}
+
+// TestLongIntegerCostsLittle holds that a number of many digits with an exponent is
+// refused without being written out.
+func TestLongIntegerCostsLittle(t *testing.T) {
+	reply := []byte(`{"jsonrpc":"2.0","id":"e","error":{"code":` + strings.Repeat("1", 1<<20) + `e400,"message":"m"}}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := ahp.DecodeEffectsReply(reply, ahp.StringID("e"))
+	runtime.ReadMemStats(&after)
+	if err == nil || ahp.ReplyFailure(err).Class != ahp.FailMalformed {
+		t.Errorf("%v", err)
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 64<<20 {
+		t.Errorf("%d bytes were allocated for a reply of %d", used, len(reply))
 	}
 }
