@@ -207,6 +207,31 @@ func TestScrubber(t *testing.T) {
 	}
 }
 
+// TestScrubberFindsWhatIsWrapped holds that a credential is found under a name of the
+// environment, behind an option, and in a text that is JSON within JSON.
+func TestScrubberFindsWhatIsWrapped(t *testing.T) {
+	scrub, err := eventlog.Scrubber(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range []string{
+		`{"env":{"DB_PASSWORD":"marlin99"}}`, `{"env":{"AWS_SECRET_ACCESS_KEY":"marlin99"}}`, `{"githubToken":"marlin99"}`, `{"Set-Cookie":"marlin99"}`,
+		`{"text":"{\"arguments\":\"{\\\"password\\\":\\\"marlin99\\\"}\"}"}`, `{"text":"{\"api_key\": \"marlin99\"}"}`,
+		`{"command":"login --password marlin99 now"}`, `{"command":"login --api-key=marlin99"}`, `{"command":"login --token 'marlin99'"}`,
+		`{"text":"password=sword\\fish9"}`,
+	} {
+		out, err := scrub([]byte(in))
+		if err != nil || strings.Contains(string(out), "marl") || !strings.Contains(string(out), "[removed]") {
+			t.Errorf("%s: %s, %v", in, out, err)
+		}
+	}
+	for _, in := range []string{`{"inputTokens":"many"}`, `{"command":"login --password --token"}`, `{"text":"a token of thanks"}`, `{"path":"token.go"}`} {
+		if out, err := scrub([]byte(in)); err != nil || string(out) != in {
+			t.Errorf("%s: %s, %v", in, out, err)
+		}
+	}
+}
+
 func TestSignature(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")

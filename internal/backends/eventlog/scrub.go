@@ -47,7 +47,9 @@ func shapes() []string {
 		`()-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`,
 		`(?i)(\b(?:bearer|basic)\s+)[A-Za-z0-9+/=._~-]{8,}`,
 		`(\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']+(@)`,
-		`(?i)(\b[A-Z0-9_-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)\b["']?\s*[=:]\s*["']?)[^\s"'&;,]{4,}`,
+		// Quotes may be escaped: a call stands in a message as a text within a text.
+		`(?i)(\b[A-Z0-9_-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)\b\\*["']?\s*[=:]\s*\\*["']?)(?:[^\s"'&;,\\]|\\+[^"'\\]){4,}`,
+		`(?i)(\s--[A-Z0-9-]*(?:password|passwd|secret|token|api-?key|access-?key)\s+\\*["']?)[^\s"'\\-][^\s"'\\]{3,}`,
 	}
 }
 
@@ -96,12 +98,15 @@ func (s *scrubber) scrub(event []byte) ([]byte, error) {
 	}
 }
 
-// namesSecret reports whether a member of this name holds a credential.
+// namesSecret reports whether a member of this name holds a credential: by its end,
+// as DB_PASSWORD does.
 func namesSecret(name string) bool {
-	switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name)) {
-	case "password", "passwd", "secret", "token", "authorization", "apikey", "accesstoken", "refreshtoken",
-		"authtoken", "bearertoken", "clientsecret", "privatekey", "credential", "credentials":
-		return true
+	flat := strings.ToLower(strings.NewReplacer("-", "", "_", "", ".", "").Replace(name))
+	for _, end := range []string{"password", "passwd", "passphrase", "secret", "token", "authorization", "apikey", "accesskey", "privatekey",
+		"credential", "credentials", "cookie"} {
+		if strings.HasSuffix(flat, end) {
+			return true
+		}
 	}
 	return false
 }
