@@ -161,7 +161,7 @@ func (f *inspectFlags) show(sys system, i *inspect.Inspector, file string) error
 func (f *inspectFlags) serve(ctx context.Context, sys system, i *inspect.Inspector, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	server := &http.Server{Handler: i.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+	server := &http.Server{Handler: i.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, // a ReadTimeout would end what takes longer to answer
 		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: slog.NewLogLogger(slog.NewJSONHandler(sys.stderr, nil), slog.LevelWarn)}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()

@@ -21,6 +21,10 @@ func (j judge) Intercept(ctx context.Context, q *ahp.Intercept) ([]ahp.Effect, e
 	if j.chain == nil {
 		return nil, nil
 	}
+	if q.Event.Type == ahp.UserElicitationResult && !j.chain.Subscribed(q.Event.Type, ahp.ModeIntercept) {
+		return nil, nil // a chain of nobody would still want the request before it
+	}
+	j.limitElicitations(q.Event)
 	opts := harness.DispatchOptions{HoldObservers: true}
 	got, err := j.chain.Dispatch(withRequest(ctx, q), q.Event, &q.Capabilities, q.State, opts)
 	if err != nil {
@@ -91,6 +95,7 @@ func (j judge) Observe(ctx context.Context, e *ahp.Event) {
 	if j.chain == nil {
 		return
 	}
+	j.limitElicitations(e)
 	var err error
 	switch o, known := j.told.take(keyOf(e)); {
 	case !e.Type.Interceptable():
@@ -98,6 +103,8 @@ func (j judge) Observe(ctx context.Context, e *ahp.Event) {
 	case o != nil:
 		err = o.Release(e)
 	case known:
+	case e.Type == ahp.UserElicitationResult: // its request may never have come
+		_, err = j.chain.Observe(ctx, e)
 	default:
 		_, err = j.chain.Dispatch(context.WithoutCancel(ctx), e, &ahp.Capabilities{Effects: []ahp.EffectType{}}, nil, harness.DispatchOptions{ObserveOnly: true})
 	}
@@ -106,9 +113,27 @@ func (j judge) Observe(ctx context.Context, e *ahp.Event) {
 	}
 }
 
-// Bounds of what is remembered of events: their identities, and the observations
-// that wait for the harness to tell that the event is decided.
+// limitElicitations forgets the oldest requests of elicitations: nobody tells a
+// backend that no answer will come.
+func (j judge) limitElicitations(e *ahp.Event) {
+	if e.Type != ahp.UserElicitationRequest {
+		return
+	}
+	j.told.mu.Lock()
+	defer j.told.mu.Unlock()
+	t := &j.told
+	if t.elicitations = append(t.elicitations, keyOf(e)); len(t.elicitations) > maxElicitations {
+		j.chain.Elicitations().Drop(t.elicitations[0].source, t.elicitations[0].id)
+		t.elicitations = slices.Delete(t.elicitations, 0, 1)
+	}
+}
+
+// Bounds of what is remembered of events: their identities, the observations that
+// wait for the harness to tell that the event is decided, and the elicitations that
+// wait for their results.
 const (
+	maxElicitations = 512
+
 	maxTold      = 4096
 	maxHeld      = 256
 	maxHeldBytes = 64 << 20
@@ -126,6 +151,8 @@ type told struct {
 	order []key // of known, oldest first
 	held  []heldOutcome
 	bytes int
+
+	elicitations []key // oldest first
 }
 
 type heldOutcome struct {

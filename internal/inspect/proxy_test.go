@@ -102,11 +102,19 @@ type keeper struct {
 func newKeeper() *keeper { return &keeper{more: make(chan struct{}, 100)} }
 
 func (k *keeper) handle(effects string) func(context.Context, []byte) ([]byte, error) {
-	return func(_ context.Context, msg []byte) ([]byte, error) {
+	answer := answering(effects)
+	return func(ctx context.Context, msg []byte) ([]byte, error) {
 		k.mu.Lock()
 		k.got = append(k.got, string(msg))
 		k.mu.Unlock()
 		k.more <- struct{}{}
+		return answer(ctx, msg)
+	}
+}
+
+// answering answers every request with the same effects.
+func answering(effects string) func(context.Context, []byte) ([]byte, error) {
+	return func(_ context.Context, msg []byte) ([]byte, error) {
 		p, err := ahp.Peek(msg)
 		if err != nil || !p.HasID {
 			return nil, err
@@ -229,4 +237,43 @@ func TestUploadsAreRefused(t *testing.T) {
 	if got := k.wait(t, 1)[0]; strings.Contains(got, "secret-ref") || !strings.Contains(got, `"gap"`) {
 		t.Error(got)
 	}
+}
+
+// TestElicitations holds that a result is judged behind inspect once its request
+// came, that one without is an error where somebody is to judge it and nothing
+// otherwise, and that requests which nobody answers don't add up.
+func TestElicitations(t *testing.T) {
+	request := func(id string) string {
+		return `{"jsonrpc":"2.0","id":"` + id + `","method":"hooks/intercept","params":{"protocolVersion":"draft","capabilities":{"effects":["message"]},"event":{"id":"` + id + `","source":"urn:test","type":"user.elicitation.request",` +
+			`"time":"2026-01-01T00:00:00Z","elicitation":{"server":"s","mode":"form","request":{"id":"p","kind":"text","mediaType":"text/plain","selection":"body","text":"{\"message\":\"?\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}"}}}}}`
+	}
+	result := func(id, parent string) string {
+		return `{"jsonrpc":"2.0","id":"` + id + `","method":"hooks/intercept","params":{"protocolVersion":"draft","capabilities":{"effects":["message"]},"event":{"id":"` + id + `","source":"urn:test","type":"user.elicitation.result","parentEventId":"` + parent +
+			`","time":"2026-01-01T00:00:00Z","elicitation":{"server":"s","mode":"form","action":"accept","result":{"id":"p","kind":"text","mediaType":"text/plain","selection":"body","text":"{\"action\":\"accept\",\"content\":{}}"}}}}}`
+	}
+	noted := `{"type":"message","text":"seen"}`
+	s := start(t, inspect.Options{}, judgingOne("com.example.b", "user.elicitation.result", noted))
+	for i := range 1200 {
+		if _, body := s.post(t, request(fmt.Sprintf("q%d", i))); answerOf(t, body) != "" {
+			t.Fatalf("request %d: %s", i, body)
+		}
+	}
+	if _, body := s.post(t, result("r", "q1199")); answerOf(t, body) != noted {
+		t.Error(body)
+	}
+	for _, parent := range []string{"q1199", "q0", "none"} {
+		if _, body := s.post(t, result("r-"+parent, parent)); !strings.HasPrefix(answerOf(t, body), "error ") {
+			t.Errorf("%s: %s", parent, body)
+		}
+	}
+	other := start(t, inspect.Options{}, judgingOne("com.example.b", "tool.before", noted))
+	if _, body := other.post(t, result("r", "none")); answerOf(t, body) != "" {
+		t.Error(body)
+	}
+}
+
+// judgingOne is a backend for one type of event that answers with the same whatever
+// the id.
+func judgingOne(id, events, effect string) hook {
+	return hook{id: id, events: events, handler: answering(effect)}
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"embed"
 	"fmt"
-	"mime"
 	"net"
 	"net/http"
 	"net/netip"
@@ -110,7 +109,9 @@ func serveFile(w http.ResponseWriter, name string) {
 		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}
-	w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
+	// Not the system's table: with another type the browser would refuse the file.
+	types := map[string]string{".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+	w.Header().Set("Content-Type", types[path.Ext(name)])
 	w.Write(data)
 }
 
