@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
+	syscall.Umask(0o022) // a registration that a group may write is refused
 	testscript.Main(m, map[string]func(){"ahp": func() { os.Exit(run()) }})
 }
 

@@ -54,6 +54,16 @@ func TestPage(t *testing.T) {
 	}
 	b.waits(`((text) => text.includes("com.example.rules\t4\t0\t") && text.includes("com.example.broken\t3\t3\t"))(document.getElementById("latency").innerText)`)
 
+	// Light and dark, as the reader's system has it.
+	shade := `getComputedStyle(document.body).backgroundColor`
+	light := b.eval(shade)
+	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": "dark"}}}, nil)
+	if dark := b.eval(shade); dark == light {
+		t.Errorf("light and dark are both %s", dark)
+	}
+	b.screenshot("dark")
+	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []any{}}, nil)
+
 	// Every entry opened, every filter used: nothing runs, nothing is markup.
 	for seq := range 5 {
 		b.eval(`document.querySelectorAll("#rows tr")[` + string(rune('0'+seq)) + `].click()`)
