@@ -113,8 +113,6 @@ type Outcome struct {
 	// Ran says that the tool was executed; a supplied result has Ran false and
 	// passes the extensions all the same.
 	Ran bool
-	// Err is the text of a tool's own failure, for the backends.
-	Err string
 	// Changes lists the files that the call changed.
 	Changes []tool.FileChange
 	// TurnID and Batch are set where there are Hooks.

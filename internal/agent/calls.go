@@ -230,15 +230,12 @@ func (l *Loop) execute(ctx context.Context, s *slot, r *Run) {
 	o := Outcome{Call: r.Call, Decl: r.Decl, Ran: true, Duration: l.o.Now().Sub(began), Changes: res.Changes}
 	switch {
 	case err != nil:
-		o.Kind, o.IsError, o.Err = "error", true, err.Error()
+		o.Kind, o.IsError = "error", true
 		o.Content = "The tool failed: " + tool.Clean(err.Error())
 	case ctx.Err() != nil:
 		o.Kind, o.IsError, o.Content = "cancelled", true, res.Content
 	default:
 		o.Kind, o.Content, o.IsError, o.WorkDir = kind(res), res.Content, res.IsError, res.WorkDir
-		if res.IsError {
-			o.Err = res.Content
-		}
 	}
 	s.workDir = res.WorkDir
 	l.finish(ctx, s, o)

@@ -196,11 +196,8 @@ func (g *Gate) after(o agent.Outcome, content string) *ahp.Event {
 	e.ParentEventID = g.parents.get(callKey(o.Call.ID))
 	e.Outcome, e.Execution = outcomeOf(o)
 	if e.Outcome == "error" {
-		text := o.Err
-		if text == "" {
-			text = "the tool reported an error"
-		}
-		e.Error = &ahp.Problem{Class: "tool", Message: text}
+		// What the tool said is content: it stands in items, as reviewed and selected.
+		e.Error = &ahp.Problem{Class: "tool", Message: "the tool reported an error"}
 	}
 	if e.Execution.Status == "executed" {
 		ms := o.Duration.Milliseconds()

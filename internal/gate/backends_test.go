@@ -278,6 +278,22 @@ func TestBackendsSeeResults(t *testing.T) {
 	}
 }
 
+// TestFailedResultIsContent holds that what a tool said when it failed is sent as
+// content and nowhere else: reviewed by the extensions, and by each selection.
+func TestFailedResultIsContent(t *testing.T) {
+	r := newRig(t)
+	r.extensions(r.script("redact", `*'"tool_result"'*) echo '{"content":"clean"}' ;;`))
+	a := r.serve("fail-closed", func(string, *ahp.Intercept) *string { return effects() })
+	o := agent.Outcome{Call: policy.Call{ID: "c", Tool: "bash", Agent: policy.Agent{ID: "main"}, Args: []byte(`{"command":"x"}`)}, Kind: "error", Content: "dirty", IsError: true, Ran: true}
+	if _, err := gate.New(r.opts).Finish(t.Context(), o); err != nil || a.last == nil {
+		t.Fatal(err)
+	}
+	text, err := a.last.Event.Encode()
+	if err != nil || strings.Contains(string(text), "dirty") || a.last.Event.Error == nil {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
 // TestRefusalsCantBeRewritten holds that a backend can't turn the text of a
 // refusal into another one.
 func TestRefusalsCantBeRewritten(t *testing.T) {
