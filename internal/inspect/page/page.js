@@ -116,7 +116,7 @@
     const pressed = chosenOption("f-session");
     const out = [...lanes].slice(-30).map(([name, all]) => {
       const span = Math.max(1, all[all.length - 1].at - all[0].at), from = all[0].at;
-      const row = el("div", undefined, "lane"), label = el("button", all.length + " · " + (span < 10000 ? span + " ms" : Math.round(span / 1000) + " s") + " · " + name);
+      const row = el("div", undefined, "lane"), label = el("button", name);
       label.title = shown(name);
       label.type = "button";
       label.setAttribute("aria-pressed", String(pressed === name));
@@ -130,7 +130,7 @@
         dot.addEventListener("click", () => open(e.seq));
         track.append(dot);
       }
-      row.append(label, track);
+      row.append(label, track, el("span", all.length + (all.length > 1 ? " in " + (span < 10000 ? span + " ms" : Math.round(span / 1000) + " s") : ""), "faint"));
       return row;
     });
     $("timeline").replaceChildren(...out);
