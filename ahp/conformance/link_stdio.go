@@ -153,7 +153,7 @@ func (l *stdioLink) writeAll(ctx context.Context, pieces [][]byte) error {
 }
 
 // splitPause is the time between two parts of a line that is written in parts.
-const splitPause = 20 * time.Millisecond
+const splitPause = 30 * time.Millisecond
 
 // await reads up to the answer to m.
 func (l *stdioLink) await(ctx context.Context, m message) (*answer, error) {
