@@ -140,9 +140,12 @@ func (s *session) guarded(ctx context.Context, doc []byte, calls []boundary.Tool
 		return found[0]
 	}
 	s.reg = reg
-	h, err := harness.New(reg, harness.Options{
-		Manifest: manifest(), Open: s.open, ObserveTimeout: 400 * time.Millisecond, CloseTimeout: 500 * time.Millisecond,
-	})
+	// A slow machine gets time, but where an observer is meant to hang.
+	patience := 10 * time.Second
+	if s.blind() {
+		patience = 400 * time.Millisecond
+	}
+	h, err := harness.New(reg, harness.Options{Manifest: manifest(), Open: s.open, ObserveTimeout: patience, CloseTimeout: patience})
 	if err != nil {
 		return err
 	}
