@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -16,6 +18,9 @@ func main() { os.Exit(run()) }
 
 // run is main with a return value, so that tests can be the command.
 func run() int {
+	// net/http logs what a server sends unasked, and our standard error is read by
+	// others: by people, and by hosts that show it to a model.
+	log.SetOutput(io.Discard)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)

@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -13,6 +15,9 @@ func main() { os.Exit(run()) }
 
 // run is main with a return value, so that tests can be the command.
 func run() int {
+	// net/http logs what a server sends unasked, and our standard error is read by
+	// others: by people, and by hosts that show it to a model.
+	log.SetOutput(io.Discard)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	sys := system{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}

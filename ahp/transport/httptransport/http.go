@@ -14,7 +14,9 @@
 //
 // Do not assume that a notification was processed: 202 and 204 say that it
 // arrived. Do not assume that https goes straight to the backend: the proxy of the
-// environment is used, for https alone, and sees no more than the host.
+// environment is used, for https alone, and sees no more than the host. Do not assume
+// that nothing is logged: net/http writes to package log what a server sends unasked,
+// so a command whose standard error means something discards that.
 package httptransport
 
 import (
