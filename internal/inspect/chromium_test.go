@@ -49,7 +49,7 @@ func openPage(t *testing.T, url string) *browser {
 	}
 	toR.Close()
 	fromW.Close()
-	bound := time.AfterFunc(2*time.Minute, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	bound := time.AfterFunc(4*time.Minute, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	b := &browser{t: t, in: toW, out: bufio.NewReader(fromR)}
 	t.Cleanup(func() {
 		bound.Stop()
@@ -137,7 +137,7 @@ func (b *browser) eval(expression string) string {
 func (b *browser) waits(condition string) {
 	b.t.Helper()
 	held := b.eval(`new Promise((done) => {
-		const until = Date.now() + 20000;
+		const until = Date.now() + 60000;
 		const look = () => { if (` + condition + `) done(true); else if (Date.now() > until) done(false); else setTimeout(look, 20); };
 		look();
 	})`)

@@ -86,6 +86,19 @@ type Failure struct {
 	Detail string `json:"detail"`
 }
 
+// failureOf returns what is shown of a failure. Its detail may quote a peer.
+func failureOf(f *ahp.Failure) *Failure {
+	return &Failure{string(f.Class), plain(f.Detail)}
+}
+
+// maxProblem bounds what is kept of an error's text.
+const maxProblem = 4 << 10
+
+// plain returns valid text of bounded length.
+func plain(s string) string {
+	return strings.ToValidUTF8(s[:min(len(s), maxProblem)], "�")
+}
+
 // Capture is what is kept of a message.
 type Capture struct {
 	// Text is the message, perhaps cut; what isn't UTF-8 is replaced.

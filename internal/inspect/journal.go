@@ -82,7 +82,7 @@ func (j *journal) update(e *Entry, change func()) {
 // note adds a problem to the entry of ctx.
 func (j *journal) note(ctx context.Context, problem string) {
 	if e := entryOf(ctx); e != nil {
-		j.update(e, func() { e.Problem = problem })
+		j.update(e, func() { e.Problem = plain(problem) })
 	}
 }
 

@@ -77,7 +77,7 @@ func (a asking) Delivered(ctx context.Context, d harness.Delivery) {
 	}
 	ask := &Ask{Backend: d.By.Backend, Subscription: d.By.Index, Method: ahp.MethodObserve, Decision: decisionObserved, Milliseconds: float64(d.Milliseconds)}
 	if d.Failure != nil {
-		ask.Decision, ask.Failure = decisionFailed, &Failure{string(d.Failure.Class), d.Failure.Detail}
+		ask.Decision, ask.Failure = decisionFailed, failureOf(d.Failure)
 	}
 	a.log.update(e, func() {
 		ask.Request, ask.Sent = e.sent(d.By.Backend)
@@ -177,8 +177,7 @@ func (a *Ask) settle(got *ahp.Answer, took time.Duration) {
 	case got.Kind == ahp.AnswerInterrupted:
 		a.Decision = decisionInterrupted
 	case got.Failure != nil:
-		a.Decision, a.Policy = decisionFailed, string(got.Policy)
-		a.Failure = &Failure{string(got.Failure.Class), got.Failure.Detail}
+		a.Decision, a.Policy, a.Failure = decisionFailed, string(got.Policy), failureOf(got.Failure)
 	case got.Kind == ahp.AnswerEffects:
 		a.Decision, a.Effects = decisionOf(got.Effects), names(got.Effects)
 	default:
@@ -190,7 +189,7 @@ func (a *Ask) settle(got *ahp.Answer, took time.Duration) {
 func reasonOf(err error) string {
 	var bad *ahp.Error
 	if errors.As(err, &bad) {
-		return bad.Error()
+		return plain(bad.Error())
 	}
-	return err.Error()
+	return plain(err.Error())
 }

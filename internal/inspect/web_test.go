@@ -2,6 +2,8 @@ package inspect_test
 
 import (
 	"bufio"
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/abhed/abhed/internal/inspect"
 )
@@ -231,4 +234,25 @@ func TestRecord(t *testing.T) {
 	if _, body := get(t, s.page("entry/4")); !strings.Contains(body, `"at":1767312000000`) || !strings.Contains(body, "bash cat") {
 		t.Error(body)
 	}
+}
+
+// FuzzMessages holds that whatever comes, by the wire, from a backend behind or from
+// a file, is listed and can be read.
+func FuzzMessages(f *testing.F) {
+	for _, seed := range []string{toolBefore("e", "s", "ls"), observed(toolEvent("e", "s", "ls")), `{"jsonrpc":"2.0","id":"e","result":{"protocolVersion":"draft","effects":[{"type":"deny","reason":"no"}]}}`,
+		`{"jsonrpc":"2.0","id":"e","error":{"code":1,"message":"\ud83d\ude00"}}`, `{"seq":1,"event":{}}`, "\xff\xfe", "", "[]", `{"jsonrpc":"2.0","id":"e","result":{"effects":[{"type":"\u0000"}]}}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := start(t, inspect.Options{}, hook{id: "com.example.b", policy: "fail-open", more: observing, handler: func(context.Context, []byte) ([]byte, error) { return data, nil }})
+		s.post(t, string(data))
+		s.post(t, toolBefore("e", "s", "ls"))
+		s.Record(data)
+		for seq := 1; seq <= 3; seq++ {
+			status, body := get(t, s.page(fmt.Sprintf("entry/%d", seq)))
+			if status != 200 || !json.Valid([]byte(body)) || !utf8.ValidString(body) {
+				t.Errorf("entry %d: %d %q", seq, status, body)
+			}
+		}
+	})
 }
