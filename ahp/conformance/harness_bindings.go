@@ -51,9 +51,9 @@ func (l *lateBackend) answer(_ *stage, a *arrival) reaction {
 		l.first = agree
 		return reaction{silent: true}
 	case a.call == 1 && a.nth > 0:
-		return reaction{raw: append(slices.Clone(l.first), append(effects(a, deny(denyReason)), '\n')...)}
+		return reaction{wrong: true, raw: append(slices.Clone(l.first), append(effects(a, deny(denyReason)), '\n')...)}
 	case a.call == 2 && a.nth > 0:
-		return reaction{raw: append(agree, append(effects(a, deny(denyReason)), '\n')...)}
+		return reaction{wrong: true, raw: append(agree, append(effects(a, deny(denyReason)), '\n')...)}
 	}
 	return reaction{}
 }

@@ -87,6 +87,12 @@ func (e *harnessEnv) inMenu() []string {
 	return append(out, ownEdit)
 }
 
+// wrongly marks an answer that breaks the protocol on purpose.
+func wrongly(re reaction) reaction {
+	re.wrong = true
+	return re
+}
+
 // misbehaves returns what a backend does that has a fault.
 func misbehaves(name string, a *arrival) reaction {
 	switch name {
@@ -95,13 +101,13 @@ func misbehaves(name string, a *arrival) reaction {
 		if a.offers(ahp.EffectAllow) {
 			effect = object{"type": "flow", "operation": "continue", "instruction": "go on"} // never at tool.before (§10)
 		}
-		return says(a, notice(mustNotShow), effect)
+		return wrongly(says(a, notice(mustNotShow), effect))
 	case ownEdit:
 		list := []any{notice(mustNotShow)}
 		if a.offersEdit("replace") {
 			list = append(list, replaced(a.other()))
 		}
-		return says(a, append(list, object{"type": "teleport"})...)
+		return wrongly(says(a, append(list, object{"type": "teleport"})...))
 	}
 	f, _ := fault.Find(name)
 	return reaction{fault: &f}

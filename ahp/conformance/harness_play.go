@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -221,14 +220,21 @@ func (e *harnessEnv) runCommand(ctx context.Context, r *played, spec proc.Spec) 
 	if err != nil {
 		return &PeerError{Peer: e.peer(), Err: err}
 	}
+	// What the command left behind may hold its output open.
+	reading, enough := context.WithCancel(bounded)
+	defer enough()
+	go func() {
+		select {
+		case <-child.Done():
+			time.AfterFunc(drainTime, enough)
+		case <-reading.Done():
+		}
+	}()
 	var out strings.Builder
 	for {
-		data, err := child.Read(bounded)
+		data, err := child.Read(reading)
 		out.Write(data[:min(len(data), max(0, maxOutput-out.Len()))])
 		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				r.killed = true
-			}
 			break
 		}
 	}

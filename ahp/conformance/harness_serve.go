@@ -3,6 +3,7 @@ package conformance
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,7 +13,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/ahptest/fault"
+	"github.com/abhed/abhed/ahp/harness"
 	"github.com/abhed/abhed/internal/strictjson"
 )
 
@@ -25,6 +28,8 @@ type reaction struct {
 	fault *fault.Fault
 	// silent never answers.
 	silent bool
+	// wrong tells that raw breaks the protocol on purpose, or isn't one answer.
+	wrong bool
 	// hold is how long the answer is held back.
 	hold time.Duration
 }
@@ -150,6 +155,7 @@ func (p *process) line(raw []byte) {
 // react answers a line, or does what the script says instead.
 func (p *process) react(a *arrival) {
 	re := p.s.reaction(a)
+	p.s.judge(a, &re)
 	if !p.s.wait(a, re.hold) || re.silent {
 		return
 	}
@@ -169,6 +175,23 @@ func (p *process) react(a *arrival) {
 		text := effects(a)
 		p.s.answered(a, text)
 		_ = p.w.write(frameOutput, append(text, '\n'))
+	}
+}
+
+// judge notes a fault of the suite: an answer that is meant to be valid, and isn't.
+func (s *stage) judge(a *arrival, re *reaction) {
+	if re.raw == nil || re.wrong {
+		return
+	}
+	q, err := ahp.DecodeRequest(a.raw)
+	i, is := q.(*ahp.Intercept)
+	if err != nil || !is {
+		return // the harness's own fault, which checks see
+	}
+	if _, err := harness.Evaluate(i, bytes.TrimSpace(re.raw)); err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.err = fmt.Errorf("the suite's own answer about call %d is invalid: %w", a.call, err)
 	}
 }
 
@@ -225,6 +248,7 @@ func (s *stage) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.arrive(a)
 	re := s.reaction(a)
+	s.judge(a, &re)
 	if !s.wait(a, re.hold) {
 		return
 	}

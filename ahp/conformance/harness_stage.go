@@ -35,6 +35,7 @@ type stage struct {
 
 	mu       sync.Mutex
 	closed   bool
+	err      error // a fault of the suite
 	links    int
 	arrivals []*arrival
 	conns    map[net.Conn]bool
@@ -154,6 +155,9 @@ func (s *stage) seen(r *played) {
 	defer s.mu.Unlock()
 	r.arrivals, r.strays, r.names = slices.Clone(s.arrivals), slices.Clone(s.strays), slices.Clone(s.names)
 	r.lines = s.log.all()
+	if r.err == nil {
+		r.err = s.err
+	}
 }
 
 // registration returns the document.
@@ -169,7 +173,7 @@ func (s *stage) registration() object {
 	return object{"protocolVersion": ahp.Version, "hooks": hooks}
 }
 
-func backendID(i int) string { return "org.example.conform" + string(rune('a'+i)) }
+func backendID(i int) string { return "org.example.conform." + string(rune('a'+i)) }
 
 func (s *stage) transport(i int) object {
 	switch {
