@@ -169,6 +169,11 @@ func (er *eventReader) finish() error {
 			return er.failed(rule, "no member "+quote(er.plan.fields[i].name), "that member in "+where)
 		}
 	}
+	if eventRules[er.row].closedTurn {
+		if f := checkTurn(er.event); f != nil {
+			return er.fault(er.plan.rule, f)
+		}
+	}
 	if c := eventRules[er.row].check; c != nil {
 		if f := c(er.event); f != nil {
 			return er.fault(er.plan.rule, f)

@@ -2,6 +2,7 @@ package ahp
 
 import (
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -22,6 +23,9 @@ type eventRule struct {
 	effects string
 	target  Target
 	flow    string
+	// closedTurn tells that turn is a payload here, and no part of the envelope: then it
+	// is closed (§4).
+	closedTurn bool
 }
 
 // The members of every event, whose shape doesn't depend on its type, and those
@@ -44,12 +48,12 @@ var eventRules = [...]eventRule{
 	{name: SessionEnd, need: "session outcome reason", may: "counters", never: "tool", enums: "outcome=completed|cancelled|error|unknown"},
 	{name: ConfigChangeBefore, need: "change", check: checkConfigBefore, effects: "deny message"},
 	{name: ConfigChangeAfter, need: "change"},
-	{name: TurnStart, messages: true, need: "turn trigger items", may: "expandedFrom", enums: "trigger=user|continuation|hook|external",
+	{name: TurnStart, closedTurn: true, messages: true, need: "turn trigger items", may: "expandedFrom", enums: "trigger=user|continuation|hook|external",
 		effects: "deny modify inject flow message", target: TargetPrompt, flow: "stop"},
-	{name: TurnFinishBefore, messages: true, need: "turn outcome continuationCount items", may: "lastAssistantItem usage", enums: turnOutcomes,
+	{name: TurnFinishBefore, closedTurn: true, messages: true, need: "turn outcome continuationCount items", may: "lastAssistantItem usage", enums: turnOutcomes,
 		check: checkTurnUsage, effects: "modify flow message", target: TargetResponse, flow: "stop continue"},
-	{name: TurnEnd, messages: true, need: "turn outcome continuationCount items", may: "lastAssistantItem usage error", enums: turnOutcomes, check: checkTurnEnd},
-	{name: TurnProgress, need: "turn item delta final"},
+	{name: TurnEnd, closedTurn: true, messages: true, need: "turn outcome continuationCount items", may: "lastAssistantItem usage error", enums: turnOutcomes, check: checkTurnEnd},
+	{name: TurnProgress, closedTurn: true, need: "turn item delta final"},
 	{name: ModelRequestBefore, messages: true, need: "model attempt params items", never: "usage execution finishReason latencyMs error",
 		effects: "deny modify inject return flow message", target: TargetRequest, flow: "stop"},
 	{name: ModelResponseAfter, messages: true, need: "model attempt execution items finishReason", may: "usage latencyMs", never: "error",
@@ -173,6 +177,15 @@ func hasWord(list, word string) bool {
 		}
 	}
 	return false
+}
+
+// checkTurn holds that a closed turn has no unknown member.
+func checkTurn(e *Event) *fault {
+	if e.Turn == nil || len(e.Turn.Unknown) == 0 {
+		return nil
+	}
+	name := slices.Min(slices.Collect(maps.Keys(e.Turn.Unknown)))
+	return &fault{at: "turn", found: "unknown member " + quote(name), expected: "only members that the object has"}
 }
 
 func checkSessionStart(e *Event) *fault {

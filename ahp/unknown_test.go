@@ -117,3 +117,25 @@ func TestIntegralIDs(t *testing.T) {
 		}
 	}
 }
+
+// TestTurnIsClosedWhereItIsThePayload holds §4: turn is open on events that it is
+// only the envelope of.
+func TestTurnIsClosedWhereItIsThePayload(t *testing.T) {
+	const turn = `"turn":{"id":"t","x":1}`
+	for _, typ := range ahp.EventTypes() {
+		body := leastEvents[typ]
+		closed := strings.HasPrefix(string(typ), "turn.")
+		if closed {
+			body = strings.Replace(body, `"turn":{"id":"t"}`, turn, 1)
+		} else {
+			body += "," + turn
+		}
+		if !strings.Contains(body, turn) {
+			t.Fatalf("%s: %s", typ, body)
+		}
+		e, err := ahp.DecodeEvent([]byte(eventText(typ, body)))
+		if (err != nil) != closed || err == nil && len(e.Turn.Unknown) != 1 {
+			t.Errorf("%s: %v", typ, err)
+		}
+	}
+}

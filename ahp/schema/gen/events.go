@@ -16,11 +16,15 @@ func eventConditions() map[ahp.EventType]object {
 	role := func(r ahp.Role) object {
 		return prop("messages", object{"items", is("role", string(r))})
 	}
+	// Where turn is a payload it is closed, and elsewhere it is part of the envelope.
+	turn := prop("turn", object{"propertyNames", object{"enum", []string{"id", "synthesized"}}})
 	return map[ahp.EventType]object{
+		ahp.TurnStart:          turn,
+		ahp.TurnProgress:       turn,
 		ahp.SessionStart:       when(object{"properties", object{"trigger", object{"enum", []string{"clear", "fork"}}}}, need("resumedFrom")),
 		ahp.ConfigChangeBefore: prop("change", without("mcpServers")),
-		ahp.TurnFinishBefore:   turnUsage,
-		ahp.TurnEnd:            both(turnUsage, when(is("outcome", "completed"), without("error"))),
+		ahp.TurnFinishBefore:   both(turn, turnUsage),
+		ahp.TurnEnd:            both(turn, turnUsage, when(is("outcome", "completed"), without("error"))),
 		ahp.ModelResponseAfter: both(attemptUsage, supplied, when(skipped, without("usage", "latencyMs"))),
 		ahp.ModelErrorEvent:    both(attemptUsage, prop("execution", is("status", "executed"))),
 
