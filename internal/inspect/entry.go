@@ -243,7 +243,30 @@ func subjectOf(v *ahp.Event) string {
 	if v.Failure != nil {
 		words = append(words, v.Failure.BackendID, v.Failure.Reason)
 	}
+	if len(words) == 0 || v.Type == ahp.TurnStart {
+		words = append(words, textOf(v))
+	}
 	return short(strings.Join(words, " "))
+}
+
+// textOf returns the latest text that a person or a model wrote in an event, on one
+// line, or "".
+func textOf(v *ahp.Event) string {
+	list := v.Items.Messages
+	if v.Message != nil {
+		list = v.Message.Messages
+	}
+	if v.Delta != nil {
+		list = []ahp.Message{*v.Delta}
+	}
+	for _, m := range slices.Backward(list) {
+		for _, p := range slices.Backward(m.Parts) {
+			if p.Text != nil {
+				return strings.Join(strings.Fields(short(*p.Text)), " ")
+			}
+		}
+	}
+	return ""
 }
 
 // maxShort bounds what a list shows of one text, in bytes.

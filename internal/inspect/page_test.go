@@ -123,8 +123,14 @@ func TestPageFilters(t *testing.T) {
 	s.post(t, observed(`{"id":"e3","source":"urn:test","type":"session.end","time":"2026-01-01T00:00:00Z","session":{"id":"two"},"outcome":"completed","reason":"done"}`))
 	b.waits(`document.querySelectorAll("#rows tr").length === 3`)
 	for _, tt := range []struct{ id, option, want string }{
-		{"f-session", "two", "2"}, {"f-type", "session.end", "1"}, {"f-backend", "com.example.slow", "2"}, {"f-decision", "deny", "1"},
+		{"f-asked", "", "2"}, {"f-session", "two", "2"}, {"f-type", "session.end", "1"}, {"f-backend", "com.example.slow", "2"}, {"f-decision", "deny", "1"},
 	} {
+		if tt.id == "f-asked" {
+			if n := b.eval(`(() => { const c = document.getElementById("f-asked"); c.click(); const n = document.querySelectorAll("#rows tr").length; c.click(); return n; })()`); n != tt.want {
+				t.Errorf("without observations: %s rows, want %s", n, tt.want)
+			}
+			continue
+		}
 		n := b.eval(`(() => { const s = document.getElementById("` + tt.id + `"); s.selectedIndex = [...s.options].findIndex((o) => o.textContent === "` + tt.option + `");
 			s.dispatchEvent(new Event("input", { bubbles: true })); const n = document.querySelectorAll("#rows tr").length; s.selectedIndex = 0; return n; })()`)
 		if n != tt.want {

@@ -30,12 +30,11 @@ func (j judge) Intercept(ctx context.Context, q *ahp.Intercept) ([]ahp.Effect, e
 	if err != nil {
 		return nil, err
 	}
+	// Also where the answer is an error: who was asked isn't to be told again.
+	j.told.hold(keyOf(q.Event), got, weigh(ctx))
 	effects, err := combined(&got.Outcome, &q.Capabilities)
 	if err == nil && thereAndBack(q, &got.Outcome) {
 		err = fmt.Errorf("%w: backends changed the event and changed it back, so what was decided before this one no longer counts, and no effect can say so", backend.ErrUnavailable)
-	}
-	if err == nil {
-		j.told.hold(keyOf(q.Event), got, weigh(ctx))
 	}
 	return effects, err
 }

@@ -203,6 +203,26 @@ func TestObserversBehind(t *testing.T) {
 	}
 }
 
+// TestObserversAfterAnError holds that who was asked isn't told again where inspect
+// could only answer with an error, and that the others are.
+func TestObserversAfterAnError(t *testing.T) {
+	failing, watching := newKeeper(), newKeeper()
+	s := start(t, inspect.Options{},
+		hook{id: "com.example.failing", events: "tool.before", handler: failing.handle(`{"type":"nonsense"}`)},
+		hook{id: "com.example.watching", events: "turn.start", more: observing, handler: watching.handle("")})
+	if _, body := s.post(t, toolBefore("e1", "s", "ls", "ask")); !strings.HasPrefix(answerOf(t, body), "error ") {
+		t.Error(body)
+	}
+	s.post(t, observed(toolEvent("e1", "s", "ls")))
+	s.post(t, observed(toolEvent("e2", "s", "ls")))
+	if got := watching.wait(t, 2); !strings.Contains(got[0], `"e1"`) || !strings.Contains(got[1], `"e2"`) {
+		t.Errorf("the observer got %q", got)
+	}
+	if got := failing.wait(t, 2); !strings.Contains(got[0], "hooks/intercept") || !strings.Contains(got[1], `"e2"`) {
+		t.Errorf("who was asked got %q", got)
+	}
+}
+
 // TestNoEffectAlone holds that inspect without backends answers everything with no
 // effect, and what isn't a message with an error.
 func TestNoEffectAlone(t *testing.T) {

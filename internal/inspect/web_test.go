@@ -221,10 +221,11 @@ func TestRecord(t *testing.T) {
 		observed(toolEvent("e2", "s", "ls")),
 		`{"seq":1,"prev":"","time":"2026-01-02T00:00:00Z","mode":"intercept","event":` + toolEvent("e3", "s", "cat") + `,"hash":"x"}`,
 		`nonsense`,
+		observed(`{"id":"e4","source":"urn:test","type":"turn.start","time":"2026-01-01T00:00:00Z","turn":{"id":"t"},"trigger":"user","items":[{"id":"m","role":"user","parts":[{"id":"p","kind":"text","mediaType":"text/plain","selection":"body","text":"fix\n the test"}]}]}`),
 	} {
 		s.Record([]byte(line))
 	}
-	want := []string{`"decision":"deny"`, `"problem":"an answer without a request`, `"decision":"observed"`, `"decision":"pass"`, `"decision":"invalid"`}
+	want := []string{`"decision":"deny"`, `"problem":"an answer without a request`, `"decision":"observed"`, `"decision":"pass"`, `"decision":"invalid"`, `"subject":"user fix the test"`}
 	for i, w := range want {
 		status, body := get(t, s.page(fmt.Sprintf("entry/%d", i+1)))
 		if status != 200 || !strings.Contains(body, w) || !strings.Contains(body, `"recorded":true`) {

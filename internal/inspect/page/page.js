@@ -71,8 +71,8 @@
   function matcher(but) {
     const text = $("f-text").value.trim().toLowerCase();
     const session = but === "session" ? null : chosenOption("f-session"), type = chosenOption("f-type");
-    const backend = chosenOption("f-backend"), decision = chosenOption("f-decision");
-    return (e) => (session === null || lane(e) === session) && (type === null || kind(e) === type) &&
+    const backend = chosenOption("f-backend"), decision = chosenOption("f-decision"), asked = $("f-asked").checked;
+    return (e) => !(asked && e.decision === "observed") && (session === null || lane(e) === session) && (type === null || kind(e) === type) &&
       (backend === null || e.asked.some((a) => a.backend === backend)) &&
       (decision === null || e.decision === decision || e.asked.some((a) => a.decision === decision)) &&
       (!text || search(e).includes(text));
@@ -238,7 +238,7 @@
     const source = new EventSource("updates");
     source.addEventListener("open", () => state("live", "live"));
     source.addEventListener("entry", (ev) => put(JSON.parse(ev.data)));
-    source.addEventListener("current", () => { draw(); measureSoon(); });
+    source.addEventListener("current", () => { draw(); measure(); });
     source.addEventListener("error", () => state(source.readyState === EventSource.CLOSED ? "ended: reload the page" : "reconnecting…", "lost"));
   }
   $("filters").addEventListener("submit", (ev) => ev.preventDefault());
