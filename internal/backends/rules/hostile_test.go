@@ -69,6 +69,24 @@ func TestAround(t *testing.T) {
 	}
 }
 
+// TestManyCommands holds that of very many commands no more are judged than can be in
+// a moment, and that the call is asked about.
+func TestManyCommands(t *testing.T) {
+	b, _, root := newBackend(t, `{"rules":{"deny":["bash(git push*)"]}}`)
+	long := strings.Repeat(`"echo `+strings.Repeat("x", 60<<10)+`",`, 5)
+	for input, want := range map[string]string{
+		`{"commands":[` + long + `"git push"]}`:          "ask", // not read any more
+		`{"commands":["git push",` + long + `"ls"]}`:     "deny",
+		`{"commands":[` + long[:120<<10] + `","ls"]}`:    "none",
+		`{"command":["echo",` + long + long + `"ls"]}`:   "ask",
+		`{"command":"ls","args":[` + long + long + `1]}`: "ask",
+	} {
+		if got, reason := answer(t, b, call(root, "run_commands", input)); got != want {
+			t.Errorf("%.40s… of %d bytes: %s (%s), want %s", input, len(input), got, reason, want)
+		}
+	}
+}
+
 // TestURLs holds that a URL is judged as the hosts will read it, however it is
 // spelled.
 func TestURLs(t *testing.T) {

@@ -15,6 +15,10 @@ const (
 	// maxSubjects bounds what is judged of one call; a call that names more is asked
 	// about.
 	maxSubjects = 128
+	// maxCommands bounds the bytes of all the commands of one call that are judged; a
+	// call that has more is asked about. It keeps a call from taking so long that a
+	// harness waits no longer.
+	maxCommands = 256 << 10
 	// maxInside bounds how deep a member's lists and objects are looked through.
 	maxInside = 4
 )
@@ -35,7 +39,9 @@ type subject struct {
 type reader struct {
 	input    map[string]any
 	subjects []subject
-	dirs     []string
+	// commandBytes counts the texts of the subjects that are commands.
+	commandBytes int
+	dirs         []string
 	// inPatch are the indexes of the subjects that are files of a patch, and moves
 	// the directories that commands go to before they apply one.
 	inPatch []int
@@ -84,6 +90,12 @@ func (r *reader) miss(format string, args ...any) {
 }
 
 func (r *reader) add(kind policy.SubjectKind, text string, tools ...string) {
+	if kind == policy.SubjectCommand {
+		if r.commandBytes += len(text); r.commandBytes > maxCommands {
+			r.miss("its commands have more than %d bytes", maxCommands)
+			return
+		}
+	}
 	if len(r.subjects) <= maxSubjects {
 		r.subjects = append(r.subjects, subject{tools: tools, kind: kind, text: text})
 	}
