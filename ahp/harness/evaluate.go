@@ -30,7 +30,7 @@ func Evaluate(q *ahp.Intercept, reply []byte) (*ahp.Outcome, error) {
 		return nil, err
 	}
 	caps := narrow(&q.Capabilities, q.Event.Type, incomplete(q.Event))
-	next, changed, err := s.stage(ahp.SubscriptionID{}, effects, caps, refsIn(q.Event))
+	next, changed, err := s.stage(ahp.SubscriptionID{}, effects, caps, refsIn(q.Event), nil)
 	if err != nil {
 		return nil, err
 	}

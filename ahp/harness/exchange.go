@@ -283,11 +283,12 @@ func (x *Exchange) Stage(reply []byte) error {
 	)
 	bug := run.Protect(func() error {
 		if effects, refused = ahp.DecodeEffectsReply(reply, ahp.StringID(x.base.Event.ID)); refused == nil {
-			next, changed, refused = x.base.stage(x.sub.id, effects, x.caps, x.refs)
+			next, changed, refused = x.base.stage(x.sub.id, effects, x.caps, x.refs, x.stopped)
 		}
 		return nil
 	})
-	if bug == nil {
+	tooLate := errors.Is(refused, errStopped)
+	if bug == nil && !tooLate {
 		x.sub.backend.judged(refused)
 	}
 	x.mu.Lock()
@@ -298,11 +299,30 @@ func (x *Exchange) Stage(reply []byte) error {
 		return ErrIgnored
 	case bug != nil:
 		return x.bug(fmt.Errorf("harness: backend %s: %w", x.sub.id.Backend, bug))
+	case tooLate && x.gone():
+		x.ignored++
+		return x.interrupt()
+	case tooLate:
+		x.ignored++
+		return x.failed(lateFailure())
 	case refused != nil:
 		return x.failed(replyFailure(reply, refused))
 	}
 	x.phase, x.next = phaseStaged, next
 	x.answer.Effects, x.answer.Changed = effects, changed
+	return nil
+}
+
+// errStopped is for a reply that is judged no further.
+var errStopped = errors.New("harness: there is no time left to judge the reply")
+
+// stopped reports whether to judge a reply of this exchange any further makes sense.
+func (x *Exchange) stopped() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.phase != phaseSent || x.gone() || x.late() {
+		return errStopped
+	}
 	return nil
 }
 

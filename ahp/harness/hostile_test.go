@@ -357,3 +357,37 @@ func TestFailClosedDeniesEverywhere(t *testing.T) {
 		}
 	}
 }
+
+// TestLongJudgementKeepsTheDeadline holds that a reply whose effects take long to try
+// out holds the call no longer than its deadline and its caller do.
+func TestLongJudgementKeepsTheDeadline(t *testing.T) {
+	text := strings.Repeat("x", 300<<10)
+	for name, tt := range map[string]struct {
+		event  *ahp.Event
+		effect string
+	}{
+		"lists":   {ahptest.ToolAfter("e", text), `{"type":"modify","target":"output","operation":"merge","value":[]}`},
+		"objects": {ahptest.ToolBefore("e", `{"a":"`+text+`"}`), `{"type":"modify","target":"input","operation":"merge","value":{}}`},
+	} {
+		const n = 50_000 // minutes of work
+		reply := []byte(`{"jsonrpc":"2.0","id":"e","result":{"protocolVersion":"draft","effects":[` + strings.Repeat(tt.effect+",", n) + tt.effect + `]}}`)
+		link := transport.InProcess(func(context.Context, []byte) ([]byte, error) { return reply, nil })
+		ask := func(ctx context.Context, timeout time.Duration) *harness.Outcome {
+			h := newHarness(t, harnessOptions(), party{link, []ahp.Subscription{ahptest.Intercept(ahp.FailClosed, timeout, string(tt.event.Type))}})
+			began := time.Now()
+			out, err := h.Dispatch(ctx, tt.event, ahptest.FullCapabilities(tt.event.Type), nil, harness.DispatchOptions{})
+			if took := time.Since(began); err != nil || out.Changed || took > 15*time.Second {
+				t.Fatalf("%s: after %v: %+v, %v", name, took, out, err)
+			}
+			return out
+		}
+		if out := ask(t.Context(), 300*time.Millisecond); out.Denial() == nil || !out.Denial().Synthetic {
+			t.Errorf("%s: the deadline passed: %+v", name, out.Outcome)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer time.AfterFunc(300*time.Millisecond, cancel).Stop()
+		if out := ask(ctx, time.Hour); !out.Interrupted || out.Trace[0].Kind != ahp.AnswerInterrupted {
+			t.Errorf("%s: cancelled: %+v", name, out.Outcome)
+		}
+	}
+}

@@ -10,13 +10,16 @@ import (
 
 // modify applies the modify effects of a response in order and reports whether
 // the effective value is another one afterwards. s.Event is replaced, never
-// changed. The error is an *ahp.Error.
-func (s *settled) modify(effects []ahp.Effect) (changed bool, err error) {
+// changed. The error is an *ahp.Error, or what stop returned.
+func (s *settled) modify(effects []ahp.Effect, stop func() error) (changed bool, err error) {
 	before := s.Event
 	for i, e := range effects {
 		m, ok := e.(*ahp.Modify)
 		if !ok {
 			continue
+		}
+		if err := stop(); err != nil {
+			return false, err
 		}
 		next := *s.Event
 		if err := edit(&next, m, s.asked); err != nil {

@@ -78,9 +78,13 @@ func (s *settled) state(v *viewer) (*ahp.State, error) {
 
 // stage returns what s becomes with the effects of one response, or why they are
 // refused as a whole. given are the attachments that the request showed. s isn't
-// changed. The error is an *ahp.Error.
-func (s *settled) stage(by ahp.SubscriptionID, effects []ahp.Effect, caps *ahp.Capabilities, given refs) (*settled, bool, error) {
-	if err := s.accept(effects, caps, given); err != nil {
+// changed. The error is an *ahp.Error, or what stop returned, which is asked between
+// the effects: each may cost as much as the event is large. A nil stop never does.
+func (s *settled) stage(by ahp.SubscriptionID, effects []ahp.Effect, caps *ahp.Capabilities, given refs, stop func() error) (*settled, bool, error) {
+	if stop == nil {
+		stop = func() error { return nil }
+	}
+	if err := s.accept(effects, caps, given, stop); err != nil {
 		return nil, false, err
 	}
 	effects, err := given.localised(s.Event.Type, effects)
@@ -88,7 +92,7 @@ func (s *settled) stage(by ahp.SubscriptionID, effects []ahp.Effect, caps *ahp.C
 		return nil, false, err
 	}
 	next := s.clone()
-	changed, err := next.modify(effects)
+	changed, err := next.modify(effects, stop)
 	if err != nil {
 		return nil, false, err
 	}
@@ -111,9 +115,12 @@ func (s *settled) stage(by ahp.SubscriptionID, effects []ahp.Effect, caps *ahp.C
 // accept checks the effects of one response against the advertisement and the
 // boundary. What was not advertised is said before what can't be applied now,
 // whatever their order in the list.
-func (s *settled) accept(effects []ahp.Effect, caps *ahp.Capabilities, given refs) error {
+func (s *settled) accept(effects []ahp.Effect, caps *ahp.Capabilities, given refs, stop func() error) error {
 	var later error
 	for i, e := range effects {
+		if err := stop(); err != nil {
+			return err
+		}
 		err := accept(s.Event.Type, e, caps, given)
 		if err == nil {
 			err = s.acceptElicitation(e, caps)
