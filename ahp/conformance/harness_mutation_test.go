@@ -2,6 +2,8 @@ package conformance_test
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -52,15 +54,29 @@ func harnessChild(args []string) (code int, is bool) {
 	return 0, false
 }
 
-// judged runs the suite over the small harness with the defect for a check.
-func judged(t *testing.T, check string, binding conformance.Binding, only ...string) (*conformance.Report, error) {
+// programs returns the file of the programs of a run: this one or, where the race
+// detector would make thousands of short runs slow, its double without that.
+func programs(t *testing.T) string {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
+	if raceEnabled {
+		exe = filepath.Join(t.TempDir(), "programs")
+		if out, err := exec.Command("go", "test", "-c", "-o", exe, ".").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	return exe
+}
+
+// judged runs the suite over the small harness with the defect for a check; exe is
+// what programs returned.
+func judged(t *testing.T, exe, check string, binding conformance.Binding, only ...string) (*conformance.Report, error) {
+	t.Helper()
 	return conformance.Harness(t.Context(), conformance.HarnessTarget{
-		Command: []string{exe, asHarness, check}, Binding: binding, Env: []string{"GORACE=atexit_sleep_ms=0"},
+		Command: []string{exe, asHarness, check}, Binding: binding,
 	}, conformance.HarnessOptions{
 		Relay: []string{exe, asRelay}, RefusedInput: ahp.Raw(brokenharness.RefusedInput), Only: only,
 		Deadline: 900 * time.Millisecond, Grace: 3 * time.Second, Limit: 40 * time.Second,
@@ -70,10 +86,11 @@ func judged(t *testing.T, check string, binding conformance.Binding, only ...str
 // TestGoodHarness: what keeps every rule passes every check, and each check has
 // something to say of it over some binding.
 func TestGoodHarness(t *testing.T) {
+	exe := programs(t)
 	said := map[string]bool{}
 	for _, binding := range bindings() {
 		t.Run(string(binding), func(t *testing.T) {
-			r, err := judged(t, "none", binding)
+			r, err := judged(t, exe, "none", binding)
 			conforms(t, r, err)
 			for _, res := range r.Results {
 				if res.Verdict == conformance.Pass {
@@ -102,6 +119,7 @@ func TestEachHarnessCheckCanFail(t *testing.T) {
 		took    time.Duration
 		err     error
 	}
+	exe := programs(t)
 	var pairs []*pair
 	for _, c := range conformance.Checks(conformance.RoleHarness) {
 		d, known := brokenharness.Find(c.ID)
@@ -136,7 +154,7 @@ func TestEachHarnessCheckCanFail(t *testing.T) {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			started := time.Now()
-			p.report, p.err = judged(t, p.check.ID, p.binding, p.only...)
+			p.report, p.err = judged(t, exe, p.check.ID, p.binding, p.only...)
 			p.took = time.Since(started)
 		})
 	}
@@ -187,6 +205,7 @@ func withoutRegistrations() []string {
 // group, over each binding that can have it. A harness without policies fails all
 // of those checks, and each of them names its faults.
 func TestEachFaultCounts(t *testing.T) {
+	exe := programs(t)
 	everywhere := []string{"never", "late", "garbage", "bad_utf8", "batch", "no_effects", "result_and_error", "old_jsonrpc", "duplicate_keys", "lone_surrogate",
 		"byte_order_mark", "stray", "huge_line", "wrong_id", "rpc_error", "version_error", "event_error", "other_version", "unknown_effect", "malformed_effect",
 		"extra_effect_member", "edits_nothing", "unoffered_effect", "half_line", "dies_during", "can't be reached"}
@@ -199,7 +218,7 @@ func TestEachFaultCounts(t *testing.T) {
 						only = append(only, c.ID)
 					}
 				}
-				r, err := judged(t, name, binding, only...)
+				r, err := judged(t, exe, name, binding, only...)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -27,10 +27,7 @@ func TestOwnHarnesses(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := programs(t)
 	abhed := filepath.Join(bin, "abhed")
 	for name, h := range map[string]struct {
 		command []string
@@ -49,7 +46,7 @@ func TestOwnHarnesses(t *testing.T) {
 				if h.needs != "" {
 					require.Path(t, h.needs)
 				}
-				r, err := conformance.Harness(t.Context(), conformance.HarnessTarget{Command: h.command, Binding: binding, Env: []string{"GORACE=atexit_sleep_ms=0"}},
+				r, err := conformance.Harness(t.Context(), conformance.HarnessTarget{Command: h.command, Binding: binding},
 					conformance.HarnessOptions{
 						Relay: []string{filepath.Join(bin, "ahp"), "conform", "harness", "relay"}, RefusedInput: ahp.Raw(h.refused),
 						Deadline: 2 * time.Second, Grace: 20 * time.Second, Limit: 2 * time.Minute,

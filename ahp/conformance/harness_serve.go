@@ -185,7 +185,7 @@ func (s *stage) judge(a *arrival, re *reaction) {
 	}
 	q, err := ahp.DecodeRequest(a.raw)
 	i, is := q.(*ahp.Intercept)
-	if err != nil || !is {
+	if err != nil || !is || !a.offers(ahp.EffectDeny) {
 		return // the harness's own fault, which checks see
 	}
 	if _, err := harness.Evaluate(i, bytes.TrimSpace(re.raw)); err != nil {

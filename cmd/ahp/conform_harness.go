@@ -85,7 +85,7 @@ func (f *conformHarnessFlags) run(ctx context.Context, sys system, command []str
 		return err
 	}
 	if len(command) == 0 {
-		return errors.New("name the harness: -- COMMAND ARG...")
+		return errors.New("name the harness: -- COMMAND ARG")
 	}
 	if len(f.bindings) != 1 {
 		return errors.New("--binding: one at a time, since a report is about one")
