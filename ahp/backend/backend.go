@@ -47,7 +47,8 @@ type Observer interface {
 	Observe(ctx context.Context, e *ahp.Event)
 }
 
-// Func is a Handler made of a function.
+// Func is a Handler made of a function. It is asked about every type of event that is
+// subscribed to, and what an event of that type doesn't have, such as Tool, is nil.
 type Func func(ctx context.Context, q *ahp.Intercept) ([]ahp.Effect, error)
 
 // Intercept calls f.

@@ -190,6 +190,9 @@ func New(reg *ahp.Registration, opts Options) (*Harness, error) {
 }
 
 func openStdio(b *ahp.Backend) (transport.Transport, error) {
+	if b.Transport.Type != ahp.TransportStdio {
+		return nil, fmt.Errorf("found the transport %q, expected stdio, since Options.Open is nil; give one that calls httptransport.New", b.Transport.Type)
+	}
 	return transport.Stdio(b.Transport, transport.StdioOptions{Name: b.ID})
 }
 

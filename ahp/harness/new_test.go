@@ -66,8 +66,8 @@ func TestNewOpensStdioOnly(t *testing.T) {
 		ID: "test.http", Transport: ahp.TransportConfig{Type: ahp.TransportHTTP, URL: "http://localhost:1/"},
 		Subscriptions: []ahp.Subscription{ahptest.Observe("*")},
 	}}}
-	if _, err := harness.New(reg, harness.Options{Manifest: ahptest.Manifest()}); err == nil {
-		t.Error("an HTTP backend was opened as stdio")
+	if _, err := harness.New(reg, harness.Options{Manifest: ahptest.Manifest()}); err == nil || !strings.Contains(err.Error(), "httptransport.New") {
+		t.Errorf("an HTTP backend without Open: got %v", err)
 	}
 	reg.Hooks[0].Transport = ahptest.StdioConfig(t, "", ahp.LifecyclePerEvent)
 	h, err := harness.New(reg, harness.Options{Manifest: ahptest.Manifest()})

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -38,8 +39,11 @@ type StdioOptions struct {
 // whoever decodes a reply tells whether it was a valid message, so that a process
 // which writes no others is ended (§16).
 func Stdio(cfg ahp.TransportConfig, opts StdioOptions) (Transport, error) {
-	if cfg.Type != ahp.TransportStdio || cfg.Command == "" {
-		return nil, errors.New("transport: not a stdio configuration with a command")
+	if cfg.Type != ahp.TransportStdio {
+		return nil, fmt.Errorf("transport: found the type %q, expected stdio; package httptransport connects over http", cfg.Type)
+	}
+	if cfg.Command == "" {
+		return nil, errors.New("transport: found no command, expected the program of a stdio backend")
 	}
 	if opts.Backoff == 0 {
 		opts.Backoff = 100 * time.Millisecond

@@ -89,6 +89,8 @@ func dispatch(data []byte) (Kind, *Finding) {
 		return Registration, nil
 	case has(m, "ref") && has(m, "size"):
 		return UploadReceipt, nil
+	case has(m, "type") && has(m, "source"):
+		return unknown("", "an event alone", "the message that carries it, as params.event; ahp send reads an event alone")
 	}
 	return unknown("", "an object of no known kind", list)
 }

@@ -7,8 +7,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/conformance"
 	"github.com/abhed/abhed/internal/model/modeltest"
 	"github.com/abhed/abhed/internal/require"
 )
@@ -82,6 +84,11 @@ func TestReadmeGuardAndBackend(t *testing.T) {
 	build.Dir = require.Root(t)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("the README's backend doesn't build: %v\n%s", err, out)
+	}
+	report, err := conformance.Backend(t.Context(), conformance.Target{Command: []string{freeze}},
+		conformance.Options{Sequence: 100, Timeout: 20 * time.Second, Grace: 20 * time.Second})
+	if err != nil || !report.OK() {
+		t.Errorf("the README's backend doesn't conform: %v %+v", err, report)
 	}
 	write(t, filepath.Join(dir, "registration.json"), strings.Replace(block(t, readme, "json", "protocolVersion"), "/opt/freeze", freeze, 1))
 	server := modeltest.New(t,

@@ -35,8 +35,10 @@ schema, correlation, capability and application.
 --tool-schema FILE is a JSON Schema of the tool's arguments: the host's own check. Where
 the effective input fails it, nothing is executed, no result is used, and
 "hostRefused": true is printed.`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return failWith(exitUsage, fmt.Errorf("evaluate takes no FILE: it reads standard input, so write < %s", args[0]))
+			}
 			check, err := toolSchema(sys, schema)
 			if err != nil {
 				return err
@@ -99,9 +101,9 @@ type rejection struct {
 // evaluateLine prints what becomes of one line. A line that can't be told apart is
 // wrong use; one with an id, whose messages are at fault, is a rejection.
 func evaluateLine(sys system, n int, line []byte, err error, accepts func(ahp.Raw) bool) error {
-	const want = `expected {"id", "request", "response"}`
+	const want = `expected a line {"id": ..., "request": ..., "response": ...}`
 	if err != nil {
-		return failWith(exitUsage, fmt.Errorf("standard input:%d: found %w, %s", n, err, want))
+		return failWith(exitUsage, fmt.Errorf("standard input:%d: %w; %s", n, err, want))
 	}
 	var r row
 	if err := strictjson.Unmarshal(line, &r, strictjson.Options{MaxBytes: maxLine}); err != nil {
@@ -109,7 +111,7 @@ func evaluateLine(sys system, n int, line []byte, err error, accepts func(ahp.Ra
 		if id, ok := ahp.MessageID(line); ok {
 			return sys.printJSON(rejection{ahp.Raw(id.String()), true, "schema", err.Error()})
 		}
-		return failWith(exitUsage, fmt.Errorf("standard input:%d: found %w, %s", n, err, want))
+		return failWith(exitUsage, fmt.Errorf("standard input:%d: %w; %s", n, err, want))
 	}
 	if r.ID == nil || r.Request == nil || r.Response == nil {
 		return failWith(exitUsage, fmt.Errorf("standard input:%d: found a line without all of its members, %s", n, want))

@@ -38,8 +38,12 @@ names; the request itself is sent to nobody.
 Exit codes: 0 nothing speaks against the operation, 1 a backend denied or stopped it,
 2 wrong use or configuration, 3 a backend could not be asked or told, or the call was
 interrupted.`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), sys, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return failWith(exitUsage, fmt.Errorf("send takes one FILE that holds one event, and was given %d", len(args)))
+			}
+			return o.run(cmd.Context(), sys, args[0])
+		},
 	}
 	c.Flags().StringVar(&o.registration, "registration", "", "registration `FILE`")
 	c.Flags().StringVar(&o.request, "request", "", "the user.elicitation.request that the event answers, in this `FILE`")
