@@ -94,9 +94,7 @@ func (e *engine) open(b *ahp.Backend) (transport.Transport, error) {
 	}
 	return transport.Stdio(b.Transport, transport.StdioOptions{
 		Name: b.ID, Dir: filepath.Dir(e.registered.FileOf(b.ID)),
-		OnStderr: func(line string) {
-			_, _ = e.log.Append(system(&event.ExtensionLogged{Name: "backend " + b.ID, Level: "log", Line: line}))
-		},
+		OnStderr: stderrLines(b.ID, func(p event.Payload) { _, _ = e.log.Append(system(p)) }),
 	})
 }
 
