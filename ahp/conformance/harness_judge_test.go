@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/internal/strictjson"
 )
 
 // TestOwnAnswers: an answer of the suite that is meant to be valid and isn't is the
@@ -36,10 +37,22 @@ func TestOwnAnswers(t *testing.T) {
 
 func parsedObject(t *testing.T, raw []byte) object {
 	t.Helper()
-	q, err := ahp.DecodeRequest(raw)
-	if err != nil {
+	var o object
+	if err := strictjson.Unmarshal(raw, &o, strictjson.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	i := q.(*ahp.Intercept)
-	return object{"id": i.Event.ID}
+	return o
+}
+
+// TestAgree: who has nothing to say answers requests for a decision with no effects,
+// and other requests with the error of a method that isn't there.
+func TestAgree(t *testing.T) {
+	for method, want := range map[string]string{
+		ahp.MethodIntercept:    `{"id":"one","jsonrpc":"2.0","result":{"effects":[],"protocolVersion":"draft"}}`,
+		ahp.MethodCapabilities: `{"error":{"code":-32601,"message":"no such method"},"id":"one","jsonrpc":"2.0"}`,
+	} {
+		if got := string(agree(&arrival{body: object{"id": "one", "method": method}})); got != want {
+			t.Errorf("%s: %s", method, got)
+		}
+	}
 }

@@ -172,7 +172,7 @@ func (p *process) react(a *arrival) {
 		p.s.answered(a, bytes.TrimSpace(re.raw))
 		_ = p.w.write(frameOutput, re.raw)
 	case a.body["id"] != nil:
-		text := effects(a)
+		text := agree(a)
 		p.s.answered(a, text)
 		_ = p.w.write(frameOutput, append(text, '\n'))
 	}
@@ -270,7 +270,7 @@ func (s *stage) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if re.raw == nil {
-		re.raw = effects(a)
+		re.raw = agree(a)
 	}
 	s.answered(a, bytes.TrimSpace(re.raw))
 	w.Header().Set("Content-Type", "application/json")
@@ -311,6 +311,19 @@ func framingOf(r *http.Request) string {
 		return "there is more than one Authorization header"
 	}
 	return ""
+}
+
+// agree is the answer of a backend that has nothing to say: no effects, and an error
+// where a harness asks for a manifest, which nobody has to have (§3).
+func agree(a *arrival) []byte {
+	if a.method() == ahp.MethodIntercept {
+		return effects(a)
+	}
+	raw, err := encode(object{"jsonrpc": "2.0", "id": a.body["id"], "error": object{"code": ahp.CodeMethodNotFound, "message": "no such method"}})
+	if err != nil {
+		return nil // made of the suite's own values and an id that was decoded
+	}
+	return raw
 }
 
 // effects is a response with effects to a request.
