@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/abhed/abhed/ahp"
 )
@@ -44,6 +45,27 @@ func TestHostileSizes(t *testing.T) {
 			t.Errorf("%s (%d bytes): %v", name, len(text), took)
 		} else {
 			t.Logf("%s (%d bytes): %v", name, len(text), took.Round(time.Millisecond))
+		}
+	}
+}
+
+// TestReplyFailureIsShort holds that a backend can't make what is kept of its failure
+// as long as a message.
+func TestReplyFailureIsShort(t *testing.T) {
+	long := strings.Repeat("é", 1<<20)
+	for name, reply := range map[string]string{
+		"the text of an error": `{"jsonrpc":"2.0","id":"e","error":{"code":1,"message":"` + long + `"}}`,
+		"a member's name":      `{"jsonrpc":"2.0","id":"e","result":{"protocolVersion":"draft","effects":[{"type":"deny","reason":"r","` + long + `":1}]}}`,
+		"a name that is twice": `{"jsonrpc":"2.0","id":"e","` + long + `":1,"` + long + `":1}`,
+		"an unknown effect":    `{"jsonrpc":"2.0","id":"e","result":{"protocolVersion":"draft","effects":[{"type":"` + long + `"}]}}`,
+		"another id":           `{"jsonrpc":"2.0","id":"` + long + `","result":{"protocolVersion":"draft","effects":[]}}`,
+	} {
+		_, err := ahp.DecodeEffectsReply([]byte(reply), ahp.StringID("e"))
+		if err == nil {
+			t.Fatal(name)
+		}
+		if f := ahp.ReplyFailure(err); len(f.Detail) > 2<<10 || !utf8.ValidString(f.Detail) {
+			t.Errorf("%s: %d bytes", name, len(f.Detail))
 		}
 	}
 }

@@ -158,10 +158,18 @@ func decodeReply(data []byte, id ID, need string, own func(r *reader, name strin
 	return nil
 }
 
+// maxDetail bounds what a Failure repeats of a reply, in bytes: the text of an error
+// and the names in a pointer may be as long as a message.
+const maxDetail = 1 << 10
+
 // ReplyFailure returns the operational failure that err, from a function that
-// decodes a reply, stands for.
+// decodes a reply, stands for. Its Detail has about 1 KiB at most.
 func ReplyFailure(err error) *Failure {
-	f := &Failure{Class: FailMalformed, Detail: strings.TrimPrefix(err.Error(), "ahp: "), Err: err}
+	detail := strings.TrimPrefix(err.Error(), "ahp: ")
+	if len(detail) > maxDetail {
+		detail = strings.ToValidUTF8(detail[:maxDetail], "") + "…"
+	}
+	f := &Failure{Class: FailMalformed, Detail: detail, Err: err}
 	var (
 		rpc *RPCError
 		e   *Error
