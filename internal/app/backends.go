@@ -14,6 +14,7 @@ import (
 	"github.com/abhed/abhed/internal/config"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/gate"
+	"github.com/abhed/abhed/internal/tool"
 )
 
 // readRegistrations reads every registration; one at fault refuses everything.
@@ -117,6 +118,9 @@ func (e *engine) httpOptions(backend string, auth *ahp.Authentication) (httptran
 	return httptransport.Options{ResolveRef: c.Resolve, LookupEnv: c.LookupEnv}, c.Check(auth)
 }
 
+// maxFailure bounds what the record has of a failure's text, in bytes.
+const maxFailure = 4 << 10
+
 // delivered records an observation that did not arrive.
 func (e *engine) delivered(d harness.Delivery) {
 	if d.Failure == nil {
@@ -124,6 +128,6 @@ func (e *engine) delivered(d harness.Delivery) {
 	}
 	_, _ = e.log.Append(system(&event.BackendFailed{
 		Backend: d.By.Backend, Subscription: d.By.Index, EventID: d.EventID, EventType: string(d.Type),
-		Class: string(d.Failure.Class), Policy: "none", Detail: d.Failure.Detail,
+		Class: string(d.Failure.Class), Policy: "none", Detail: tool.Clean(d.Failure.Detail[:min(len(d.Failure.Detail), maxFailure)]),
 	}))
 }

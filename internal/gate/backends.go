@@ -234,7 +234,7 @@ func askedBackends(out *harness.Outcome, t ahp.EventType) []event.Asked {
 		}
 		switch {
 		case a.Failure != nil:
-			e.Answer, e.Failure, e.Policy, e.Reason = "failed", string(a.Failure.Class), string(a.Policy), a.Failure.Detail
+			e.Answer, e.Failure, e.Policy, e.Reason = "failed", string(a.Failure.Class), string(a.Policy), detail(a.Failure)
 		case a.Kind == ahp.AnswerInterrupted:
 			e.Answer = "interrupted"
 		default:
@@ -244,6 +244,9 @@ func askedBackends(out *harness.Outcome, t ahp.EventType) []event.Asked {
 	}
 	return asked
 }
+
+// detail is what the record keeps of a failure, whoever worded it.
+func detail(f *ahp.Failure) string { return tool.Clean(cut(f.Detail, 4096)) }
 
 // describe names accepted effects in their order.
 func describe(effects []ahp.Effect) (answer, reason, code string) {
@@ -276,7 +279,7 @@ func (g *Gate) recordFailures(ctx context.Context, out *harness.Outcome, t ahp.E
 		}
 		_, _ = g.o.Log.Append(event.Draft{Actor: event.ActorGate, Trust: event.TrustHarness, Payload: &event.BackendFailed{
 			Backend: a.By.Backend, Subscription: a.By.Index, EventID: out.Event.ID, EventType: string(t),
-			Class: string(a.Failure.Class), Policy: string(a.Policy), Detail: tool.Clean(a.Failure.Detail),
+			Class: string(a.Failure.Class), Policy: string(a.Policy), Detail: detail(a.Failure),
 		}})
 		g.failed(ctx, out.Event, a)
 	}

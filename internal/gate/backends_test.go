@@ -306,3 +306,27 @@ func TestRefusalsCantBeRewritten(t *testing.T) {
 		}
 	}
 }
+
+// TestLongFailureGoesOn holds that a backend which fails at length is only a failure:
+// the policy applies, and what the record has of it is short.
+func TestLongFailureGoesOn(t *testing.T) {
+	long := strings.Repeat("x", 4<<20)
+	for name, fail := range map[string]func(q *ahp.Intercept) ([]byte, error){
+		"an error reply": func(q *ahp.Intercept) ([]byte, error) {
+			return ahp.EncodeError(ahp.StringID(q.Event.ID), &ahp.RPCError{Code: 1, Message: long})
+		},
+		"a transport": func(*ahp.Intercept) ([]byte, error) {
+			return nil, &ahp.Failure{Class: ahp.FailConnect, Detail: long}
+		},
+	} {
+		r := newRig(t)
+		r.env.Mode = policy.ModeBypass
+		closeAll := r.backends(t, func(_ context.Context, _ string, q *ahp.Intercept) ([]byte, error) { return fail(q) }, "fail-open")
+		t.Cleanup(closeAll)
+		r.runs("bash", `{"command":"ls"}`)
+		d := last[*event.Decision](r.log)
+		if f := last[*event.BackendFailed](r.log); len(f.Detail) > 5000 || len(d.Asked) == 0 || len(d.Asked[0].Reason) > 5000 {
+			t.Errorf("%s: %d bytes of detail, %d of a reason", name, len(f.Detail), len(d.Asked[0].Reason))
+		}
+	}
+}
