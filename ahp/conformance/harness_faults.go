@@ -202,7 +202,7 @@ func failureRows() []harnessRow {
 	}
 	return append(rows,
 		harnessRow{id: "atomic", requirements: "AHP-EDIT-001 AHP-DEC-001", profile: ProfileToolInterception,
-			about: "Nothing of a response that is refused is applied or shown", plays: []string{playClosed, playOpen}, judge: judgeAtomic},
+			about: "Nothing of a response that is refused is applied or shown", plays: []string{playClosed, playOpen, playSilent, playSilentOpen}, judge: judgeAtomic},
 		harnessRow{id: "retry", requirements: "AHP-CORE-004", profile: ProfileBase,
 			about: "A request that is sent again is the same, ids and all", plays: []string{playClosed, playOpen, playSilent, playSilentOpen}, judge: judgeRetry},
 		harnessRow{id: "late", requirements: "AHP-FAIL-002", profile: ProfileToolInterception, bindings: []Binding{StdioPersistent},

@@ -30,7 +30,7 @@ type play struct {
 	backends []actor
 	// doc changes the registration before it is written; nil leaves it.
 	doc edit
-	// unusable tells that the registration must be refused, or may be.
+	// noToken leaves the token out of the command's environment.
 	noToken bool
 	// limit bounds the run beyond the usual time.
 	limit time.Duration

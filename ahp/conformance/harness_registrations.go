@@ -51,12 +51,16 @@ func misfits() map[string][]misfit {
 			{name: "an unknown event", doc: sub("events", []any{"tool.before", "tool.sideways"})},
 			{name: "an unknown selection", doc: sub("content", object{"default": "everything"})},
 			{name: "no content selection", doc: sub("content", nil)},
+			{name: "a family that isn't one", doc: sub("events", []any{"tool.before", "tool.permission.*"})},
+			{name: "a decision about what can only be observed", doc: sub("events", []any{"tool.before", "session.end"})},
+			{name: "a managed scope that can be disabled", doc: func(doc object) { sub("scope", "managed")(doc); sub("disableable", true)(doc) }},
 		},
 		"registration.policy": {
 			{name: "no failure policy", doc: sub("failurePolicy", nil)},
 			{name: "an unknown failure policy", doc: sub("failurePolicy", "fail-quietly")},
 			{name: "no deadline", doc: sub("timeoutMs", nil)},
 			{name: "a deadline of zero", doc: sub("timeoutMs", 0)},
+			{name: "an observer with a deadline and a policy", doc: sub("mode", "observe")},
 		},
 		"registration.auth": {
 			{name: "an unknown kind of authentication", bindings: web, doc: auth(object{"type": "mtls"})},
@@ -100,7 +104,7 @@ func registrationRows() []harnessRow {
 		"registration.hooks":   {"AHP-REG-001", "A registration without hooks, or a hook without subscriptions, is refused"},
 		"registration.ids":     {"AHP-REG-001", "A registration in which two backends have one id is refused"},
 		"registration.values":  {"AHP-CORE-003", "A registration with an unknown value, or without a required one, is refused"},
-		"registration.policy":  {"AHP-FAIL-001", "A decision without an explicit deadline and failure policy is refused"},
+		"registration.policy":  {"AHP-FAIL-001", "A decision without an explicit deadline and failure policy is refused, and an observer that has them"},
 		"registration.auth":    {"AHP-AUTH-001", "Authentication other than one bearer or oauth binding over HTTP is refused"},
 		"registration.secret":  {"AHP-SEC-001.c", "A registration that holds a secret itself is refused"},
 	}

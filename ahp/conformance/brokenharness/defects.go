@@ -97,11 +97,11 @@ func registrationDefects() []Defect {
 			return len(ids) < len(hooks(doc))
 		}},
 		{Check: "registration.values", About: "leaves out what it doesn't understand", forgives: func(doc object) bool {
-			return text(doc, "carrier-pigeon", "advise", "tool.sideways", "everything") || some(doc, func(_, s object) bool { return s["content"] == nil })
+			return text(doc, "carrier-pigeon", "advise", "tool.sideways", "everything", "tool.permission.*", "session.end", "managed") || some(doc, func(_, s object) bool { return s["content"] == nil })
 		}},
 		{Check: "registration.policy", About: "has a failure policy and a deadline of its own", forgives: func(doc object) bool {
 			return some(doc, func(_, s object) bool {
-				return s["mode"] == "intercept" && (s["failurePolicy"] == nil || s["failurePolicy"] == "fail-quietly" || s["timeoutMs"] == nil || s["timeoutMs"] == 0.0)
+				return s["mode"] == "observe" && s["timeoutMs"] != nil || s["mode"] == "intercept" && (s["failurePolicy"] == nil || s["failurePolicy"] == "fail-quietly" || s["timeoutMs"] == nil || s["timeoutMs"] == 0.0)
 			})
 		}},
 		{Check: "registration.auth", About: "leaves out authentication that it doesn't understand", forgives: func(doc object) bool {
