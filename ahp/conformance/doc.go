@@ -1,7 +1,7 @@
 // Package conformance judges a peer of the Agent Hooks Protocol by what it does on
-// the wire: it plays the other role, sends good and bad messages, and says for
-// each rule whether the peer keeps it, with the lines of the conversation that
-// prove it.
+// the wire and, if it is a harness, by what it runs: it plays the other role, sends
+// good and bad messages, and says for each rule whether the peer keeps it, with the
+// lines of the conversation that prove it.
 //
 // It guarantees that every check names the requirements it stands for, and is
 // tested against a peer that breaks exactly that; that what was sent is judged as

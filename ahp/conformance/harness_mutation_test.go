@@ -166,6 +166,11 @@ func TestEachHarnessCheckCanFail(t *testing.T) {
 			}
 			t.Logf("took %s", p.took)
 			failsExactly(t, p.report, p.check, p.about)
+			for _, name := range conformance.MisfitNames(p.check.ID, p.binding) {
+				if reason := p.report.Find(p.check.ID).Reason; !strings.Contains(reason, name+":") {
+					t.Errorf("nothing is said of %s: %s", name, reason)
+				}
+			}
 		})
 	}
 }
