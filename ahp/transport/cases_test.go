@@ -169,6 +169,33 @@ func TestCaseI023(t *testing.T) {
 	wantDenial(t, "closed input", sh(t, ahp.LifecyclePerEvent, `head -c 100 > /dev/null; exec 0< /dev/null; echo "$1"`, denies), large)
 }
 
+// TestCaseI035: elsewhere a status blocks, and drops what was said beside it. Here no
+// status blocks, so nothing can be lost with it: the reason and the context both arrive
+// with the reply, and a process that ends with 2 could not be asked, whatever it wrote
+// where. Its standard error is for the diagnostic, and no reason.
+func TestCaseI035(t *testing.T) {
+	const both = `{"jsonrpc":"2.0","id":"e","result":{"protocolVersion":"draft","effects":[{"type":"deny","reason":"told so"},` +
+		`{"type":"inject","target":"context","operation":"append","deliverAt":"now","value":[{"id":"m","role":"system","parts":[{"id":"m:1","kind":"text","mediaType":"text/plain","selection":"body","text":"ask first"}]}]}]}}`
+	for policy, o := range outcomes(t, sh(t, ahp.LifecyclePerEvent, `cat > /dev/null; echo "$1"`, both), `{}`) {
+		if d := o.Denial(); d == nil || d.Synthetic || d.Reason != "told so" || len(o.Injections) != 1 {
+			t.Errorf("%s: denial %+v, injections %+v, want both", policy, d, o.Injections)
+		}
+	}
+	for where, script := range map[string]string{
+		"standard output": `cat > /dev/null; echo "$1"; exit 2`,
+		"standard error":  `cat > /dev/null; echo "$1" >&2; exit 2`,
+		"plain text":      `cat > /dev/null; echo "told so" >&2; exit 2`,
+	} {
+		cfg := sh(t, ahp.LifecyclePerEvent, script, both)
+		wantFailure(t, where, cfg, ahp.FailExit)
+		for policy, o := range outcomes(t, cfg, `{}`) {
+			if len(o.Injections) != 0 {
+				t.Errorf("%s, %s: injected %+v", where, policy, o.Injections)
+			}
+		}
+	}
+}
+
 // TestCaseI042: a banner before the reply. It is a failure and never a pass, and the
 // diagnostic quotes what was met: the start of the output, or of its first line.
 func TestCaseI042(t *testing.T) {

@@ -38,7 +38,7 @@ func TestPythonBackend(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := conformance.Backend(t.Context(), conformance.Target{Command: []string{python, file}}, conformance.Options{
-		DenyInput: ahp.Raw(`{"command":"git push"}`), Sequence: 100, Timeout: 20 * time.Second, Grace: 20 * time.Second})
+		DenyInput: ahp.Raw(`{"command":"git push"}`), Sequence: 20, Timeout: 20 * time.Second, Grace: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
