@@ -79,14 +79,14 @@ type Error struct {
 	Err error
 }
 
-// Error returns one line with everything in e.
+// Error returns one line with everything in e, of a long pointer the start.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("ahp: ")
 	if e.Pointer == "" {
 		b.WriteString("the whole text")
 	} else {
-		b.WriteString(e.Pointer)
+		b.WriteString(shortPointer(e.Pointer))
 	}
 	if e.Offset >= 0 {
 		fmt.Fprintf(&b, " (byte %d)", e.Offset)
@@ -96,6 +96,15 @@ func (e *Error) Error() string {
 		b.WriteString(" [" + e.Requirement + "]")
 	}
 	return b.String()
+}
+
+// shortPointer returns at most some 400 bytes of a pointer: the names in it are a
+// peer's, and may be as long as a message.
+func shortPointer(p string) string {
+	if len(p) <= 400 {
+		return p
+	}
+	return strings.ToValidUTF8(p[:400], "") + "…"
 }
 
 // Unwrap returns the cause.

@@ -1,6 +1,7 @@
 package ahp_test
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -66,6 +67,24 @@ func TestReplyFailureIsShort(t *testing.T) {
 		}
 		if f := ahp.ReplyFailure(err); len(f.Detail) > 2<<10 || !utf8.ValidString(f.Detail) {
 			t.Errorf("%s: %d bytes", name, len(f.Detail))
+		}
+	}
+}
+
+// TestErrorTextsAreShort holds the same of the texts of errors, which servers log and
+// send.
+func TestErrorTextsAreShort(t *testing.T) {
+	long := strings.Repeat("é", 1<<20)
+	for name, msg := range map[string]string{
+		"a member's name":      `{"jsonrpc":"2.0","id":"e","method":"hooks/capabilities","params":{"protocolVersion":"draft","` + long + `":1}}`,
+		"a name that is twice": `{"jsonrpc":"2.0","id":"e","method":"x","params":{"` + long + `":{"a":1,"a":1}}}`,
+		"a method":             `{"jsonrpc":"2.0","id":"e","method":"` + long + `","params":{}}`,
+		"an id":                `{"jsonrpc":"2.0","id":"` + long + `","method":"hooks/capabilities","params":{}}`,
+	} {
+		_, err := ahp.DecodeRequest([]byte(msg))
+		var e *ahp.Error
+		if !errors.As(err, &e) || len(e.Error()) > 1024 || len(e.RPC().Message) > 1024 || !utf8.ValidString(e.Error()) {
+			t.Errorf("%s: %.200v", name, err)
 		}
 	}
 }
