@@ -75,6 +75,7 @@ func TestWithin(t *testing.T) {
 		{"https://a.example/x", "https://a.example/x/../y", false},
 		{"https://a.example/x", "https://a.example/x/%2e%2e/y", false},
 		{"https://a.example/x", "https://a.example/x%2fy", false},
+		{"https://a.example/x", "https://a.example/x/..%5cy", false}, // some servers take it for a slash
 		{"https://a.example/x", "https://a.example//x", false},
 		{"https://a.example", "https://a.example:8443/", false},
 		{"https://a.example", "http://a.example/", false},
