@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/textproto"
 	"strconv"
 	"strings"
@@ -217,5 +218,42 @@ func TestUploadConfigurations(t *testing.T) {
 			u.Close()
 			t.Errorf("%s: accepted", name)
 		}
+	}
+}
+
+// TestUploadAnswers: a receipt in a content encoding is none, and a proxy that wants
+// its own credential is a failure of the authentication, as for events.
+func TestUploadAnswers(t *testing.T) {
+	body := []byte("bytes")
+	receipt := `{"ref":"r","size":5,"sha256":"` + hashOf(body) + `"}`
+	for name, tt := range map[string]struct {
+		status   int
+		encoding string
+		class    ahp.FailureClass
+	}{
+		"as it is":       {http.StatusCreated, "", ""},
+		"no encoding":    {http.StatusCreated, "identity", ""},
+		"encoded":        {http.StatusCreated, "br", ahp.FailMalformed},
+		"a proxy's word": {http.StatusProxyAuthRequired, "", ahp.FailAuth},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				if tt.encoding != "" {
+					w.Header().Set("Content-Encoding", tt.encoding)
+				}
+				w.WriteHeader(tt.status)
+				io.WriteString(w, receipt)
+			}))
+			defer s.Close()
+			u := uploader(t, &ahp.Upload{Endpoint: s.URL, TimeoutMs: 5000, MaxBytes: 100}, httptransport.Options{})
+			got, err := u.Upload(t.Context(), body)
+			switch f := ahp.AsFailure(err); {
+			case tt.class == "" && (err != nil || got.Ref != "r"):
+				t.Errorf("%+v, %v", got, err)
+			case tt.class != "" && (f == nil || f.Class != tt.class || got != nil):
+				t.Errorf("%+v, %v, want %s", got, err, tt.class)
+			}
+		})
 	}
 }
