@@ -313,3 +313,36 @@ func TestUploadOptionsThatContradict(t *testing.T) {
 		}
 	}
 }
+
+// TestUploadsInFilesAreChecked: what isn't what was announced leaves nothing in the
+// folder.
+func TestUploadsInFilesAreChecked(t *testing.T) {
+	dir := t.TempDir()
+	u, addr := receiver(t, httpbackend.UploadOptions{Dir: dir})
+	for name, edits := range map[string]map[string]string{
+		"other bytes": {"AHP-Content-SHA256": sumOf("other")},
+		"cut":         {"Content-Length": "9"},
+	} {
+		if status, answer := say(t, addr, head("t", "bytes", edits), "bytes"); status != http.StatusBadRequest || len(answer) != 0 {
+			t.Errorf("%s: status %d, %s", name, status, answer)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+			t.Errorf("%s: the folder holds %v, %v", name, left, err)
+		}
+	}
+	if got, err := read(u, "", put(t, addr, "t", "bytes").Ref); got != "bytes" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestNoTokenHasNoScope: a token that was left empty in a configuration lets nobody in
+// who has none.
+func TestNoTokenHasNoScope(t *testing.T) {
+	scopes := httpbackend.TokenScopes(map[string]string{"": "all", "good": "a"})
+	if scope, err := scopes(t.Context(), ""); !errors.Is(err, httpbackend.ErrToken) {
+		t.Errorf("scope %q, %v", scope, err)
+	}
+	if scope, err := scopes(t.Context(), "good"); scope != "a" || err != nil {
+		t.Errorf("scope %q, %v", scope, err)
+	}
+}
