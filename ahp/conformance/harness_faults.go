@@ -206,7 +206,9 @@ func failureRows() []harnessRow {
 		harnessRow{id: "retry", requirements: "AHP-CORE-004", profile: ProfileBase,
 			about: "A request that is sent again is the same, ids and all", plays: []string{playClosed, playOpen, playSilent, playSilentOpen}, judge: judgeRetry},
 		harnessRow{id: "late", requirements: "AHP-FAIL-002", profile: ProfileToolInterception, bindings: []Binding{StdioPersistent},
-			about: "A reply that comes too late, or twice, counts for nothing", plays: []string{playLate}, judge: judgeLate, after: []string{"deadline", "deny"}},
+			about: "A reply that comes too late, or twice, counts for nothing", plays: []string{playLate}, judge: judgeLate,
+			// One process tells replies apart by their ids, which both subscriptions share.
+			after: []string{"deadline", "deny", "event.unique", "open.silence", "retry"}},
 	)
 }
 
