@@ -122,6 +122,8 @@ func TestReplies(t *testing.T) {
 		{"an error without a code", `{"jsonrpc":"2.0","id":"e","error":{"message":"x"}}`, ahp.FailMalformed},
 		{"an error with a fraction", `{"jsonrpc":"2.0","id":"e","error":{"code":1.5,"message":"x"}}`, ahp.FailMalformed},
 		{"a null error beside a result", `{"jsonrpc":"2.0","id":"e","error":null,"result":{"protocolVersion":"draft","effects":[]}}`, ahp.FailMalformed},
+		{"an error beside a result", `{"jsonrpc":"2.0","id":"e","result":{"protocolVersion":"draft","effects":[]},"error":{"code":-32003,"message":"x"}}`, ahp.FailMalformed},
+		{"an error for another id", `{"jsonrpc":"2.0","id":"f","error":{"code":-32003,"message":"x"}}`, ahp.FailIDMismatch},
 		{"neither", `{"jsonrpc":"2.0","id":"e"}`, ahp.FailMalformed},
 		{"the request", interceptText("", ""), ahp.FailMalformed},
 	}

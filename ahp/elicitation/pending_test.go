@@ -122,10 +122,18 @@ func TestPendingIsBounded(t *testing.T) {
 	if _, err := table.Add(asked("c")); !errors.Is(err, elicitation.ErrFull) {
 		t.Errorf("got %v", err)
 	}
-	other := asked("a")
-	other.Elicitation.Server = "x"
-	_, err := table.Add(other)
-	wantPointer(t, err, "/id", ahp.KindCorrelation)
+	part := ahp.TextPart("p", strings.Replace(askText, `"m"`, `"another question"`, 1))
+	for _, change := range []func(e *ahp.Event){
+		func(e *ahp.Event) { e.Elicitation.Server = "x" },
+		func(e *ahp.Event) { e.Session.ID = "x" },
+		func(e *ahp.Event) { e.Elicitation.Request = &part },
+		func(e *ahp.Event) { e.Elicitation.Request = nil },
+	} {
+		other := asked("a")
+		change(other)
+		_, err := table.Add(other)
+		wantPointer(t, err, "/id", ahp.KindCorrelation)
+	}
 	table.Drop("urn:test", "a")
 	table.Drop("urn:test", "a")
 	if _, err := table.Add(asked("c")); err != nil {
