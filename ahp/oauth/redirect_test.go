@@ -82,3 +82,20 @@ func TestCloseForgets(t *testing.T) {
 		t.Errorf("%v, tokens left: %v", err, !s.current.IsZero() || s.refresh != "")
 	}
 }
+
+// TestChallengeToAnotherPort: on one machine each port may be another's, so a challenge
+// leads to metadata at the endpoint's own, and nobody else is asked.
+func TestChallengeToAnotherPort(t *testing.T) {
+	endpoint, err := parseEndpoint("http://127.0.0.1:1/ahp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{"http://127.0.0.1:2/m", "http://localhost:1/m", "http://[::1]:1/m", "https://127.0.0.1:1/m", "http://127.0.0.2:1/m"} {
+		s := newSession(&Options{}, true)
+		m, err := s.resource(t.Context(), endpoint, &wants{metadata: at})
+		s.end()
+		if ahp.AsFailure(err) == nil || m != nil || s.left != maxRequests {
+			t.Errorf("%s: %+v, %v, after %d requests", at, m, err, maxRequests-s.left)
+		}
+	}
+}
