@@ -150,6 +150,24 @@ func TestModelErrorIsObserved(t *testing.T) {
 	}
 }
 
+// TestModelIsObservedAfterCancellation: nobody judges a response that came after the
+// call was given up, but it did come, and cost something.
+func TestModelIsObservedAfterCancellation(t *testing.T) {
+	w := newWorld(t, boundary.Options{}, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, err := w.Model(ctx, modelCall(), func(context.Context, ahp.Raw, []ahp.Message) (boundary.ModelOutput, error) {
+		cancel()
+		return boundary.ModelOutput{Messages: []ahp.Message{ahp.TextMessage("a", ahp.RoleAssistant, "out")}, FinishReason: "stop"}, nil
+	})
+	if err != nil || r.Status != boundary.Interrupted || !r.Executed || r.Messages != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if types, _ := w.observed(t); !slices.Equal(types, []ahp.EventType{ahp.ModelRequestBefore, ahp.ModelResponseAfter}) {
+		t.Errorf("observed %q", types)
+	}
+}
+
 func TestCompactStatuses(t *testing.T) {
 	all := append(rows(), supplied(`[{"id":"p","kind":"text","mediaType":"text/plain","selection":"body","text":"given"}]`))
 	play(t, ahp.ContextCompactBefore, ahp.ContextCompactAfter, all, func(ctx context.Context, w *world, ran func() error) (boundary.Verdict, bool, error) {
