@@ -92,7 +92,7 @@ func judgeFraming(v *view, plays ...*played) {
 			case a.body == nil && v.env.binding == HTTP:
 				v.blame(r, []int{a.line}, "the body isn't one JSON object")
 			default:
-				v.fine()
+				v.fine(r, a.line)
 			}
 		}
 	}
@@ -105,11 +105,8 @@ func judgePerEvent(v *view, plays ...*played) {
 				v.blame(r, []int{a.line}, "%s", a.framing)
 				continue
 			}
-			ended := slices.ContainsFunc(r.lines, func(l Line) bool {
-				return l.Connection == a.link && strings.HasPrefix(l.Text, "the end of its standard input")
-			})
-			if ended {
-				v.fine()
+			if end := r.tells(a.link, saysEOF); end > 0 {
+				v.fine(r, a.line, end)
 			} else {
 				v.blame(r, []int{a.line, a.reply}, "the process got a message and no end of its input")
 			}
@@ -119,10 +116,11 @@ func judgePerEvent(v *view, plays ...*played) {
 
 func judgeEnvironment(v *view, plays ...*played) {
 	for _, r := range plays {
-		for _, names := range r.names {
-			v.fine()
+		for i, names := range r.names {
+			line := r.tells(i+1, saysNames)
+			v.fine(r, line)
 			if slices.Contains(names, varToken) || slices.Contains(names, varCalls) {
-				v.blame(r, nil, "the process has the variables of the harness, %s among them", varToken)
+				v.blame(r, []int{line}, "the process has the variables of the harness, %s among them", varToken)
 				return
 			}
 		}
@@ -131,7 +129,7 @@ func judgeEnvironment(v *view, plays ...*played) {
 
 func judgeRedirect(v *view, plays ...*played) {
 	for _, r := range plays {
-		v.fine()
+		v.fine(r, r.about(slices.Index(v.env.inMenu(), "redirect")*v.env.step())...)
 		for _, a := range r.strays {
 			v.blame(r, []int{a.line}, "a request came where a redirect led")
 		}
@@ -147,11 +145,11 @@ func judgeBearer(v *view, plays ...*played) {
 			values := a.header.Values("Authorization")
 			switch wants := r.play.backends[a.backend].bearer; {
 			case wants && (len(values) != 1 || values[0] != "Bearer "+v.env.token):
-				v.blame(r, []int{a.line}, "the registered token wasn't sent as one Authorization header")
+				v.blame(r, []int{a.line, r.tells(a.link, saysToken)}, "the registered token wasn't sent as one Authorization header")
 			case !wants && len(values) > 0:
-				v.blame(r, []int{a.line}, "a backend without authentication got an Authorization header")
+				v.blame(r, []int{a.line, r.tells(a.link, saysToken)}, "a backend without authentication got an Authorization header")
 			default:
-				v.fine()
+				v.fine(r, a.line, r.tells(a.link, saysToken))
 			}
 		}
 	}
@@ -160,7 +158,7 @@ func judgeBearer(v *view, plays ...*played) {
 func judgeSecret(v *view, plays ...*played) {
 	for _, r := range plays {
 		for _, a := range r.arrivals {
-			v.fine()
+			v.fine(r, a.line, r.endLine)
 			if strings.Contains(string(a.raw), v.env.token) {
 				v.blame(r, []int{a.line}, "the token is in a message")
 			}
@@ -184,7 +182,7 @@ func judgeRefusedToken(v *view, plays ...*played) {
 
 func judgeMissing(v *view, plays ...*played) {
 	for _, r := range plays {
-		v.fine()
+		v.fine(r, 1, r.endLine, r.filesLine)
 		for _, a := range r.arrivals {
 			v.blame(r, []int{a.line}, "a request was sent without the registered token")
 		}

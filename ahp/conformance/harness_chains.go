@@ -52,14 +52,14 @@ func judgeOrder(v *view, plays ...*played) {
 		if got := r.backendsOf(0); got != "aab" {
 			v.blame(r, r.about(0), "two subscriptions of a and one of b were asked in the order %q, expected \"aab\"", got)
 		}
-		v.fine()
+		v.fine(r, r.about(0)...)
 	}
 }
 
 func judgeSerial(v *view, plays ...*played) {
 	for _, r := range plays {
 		for _, a := range r.asks(0) {
-			v.fine()
+			v.fine(r, a.line, a.reply)
 			if a.busy {
 				v.blame(r, r.about(0), "a request came while another about the same call was pending")
 			}
@@ -75,7 +75,7 @@ func judgeEffective(v *view, plays ...*played) {
 			continue
 		}
 		for _, a := range list[1:] {
-			v.fine()
+			v.fine(r, list[0].reply, a.line)
 			if command, _ := a.input()["command"].(string); !strings.Contains(command, marker(1)+"-other") {
 				v.blame(r, []int{list[0].reply, a.line}, "the request after an edit still has the command %q", command)
 			}
@@ -116,7 +116,7 @@ func judgeDowngrade(v *view, plays ...*played) {
 				got[a.backend]++
 				lines = append(lines, a.line)
 			}
-			v.fine()
+			v.fine(r, lines...)
 			for backend := range r.play.backends {
 				if got[backend] != want[backend] {
 					v.blame(r, lines, "backend %c was told %d times of a call that was denied before all were asked, expected %d", 'a'+backend, got[backend], want[backend])
@@ -133,7 +133,7 @@ func judgeStopEnds(v *view, plays ...*played) {
 		if len(list) == 0 || !list[0].offersStop() {
 			continue
 		}
-		v.fine()
+		v.fine(r, r.about(0)...)
 		if len(list) > 1 {
 			v.blame(r, r.about(0), "another interceptor was asked after a stop")
 		}
@@ -142,7 +142,7 @@ func judgeStopEnds(v *view, plays ...*played) {
 
 func judgeClosedEnds(v *view, plays ...*played) {
 	for _, r := range plays {
-		v.fine()
+		v.fine(r, r.about(1)...)
 		if got := r.backendsOf(1); strings.Contains(got, "c") {
 			v.blame(r, r.about(1), "the backend after the one that failed closed was asked")
 		}

@@ -50,7 +50,7 @@ func judgeBefore(v *view, plays ...*played) {
 			case a.hasty:
 				v.blame(r, []int{a.line, a.reply}, "the call ran before its tool.before was answered")
 			default:
-				v.fine()
+				v.fine(r, a.line, a.reply)
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func judgeDeny(v *view, plays ...*played) {
 
 func judgeReason(v *view, plays ...*played) {
 	for _, r := range plays {
-		v.fine()
+		v.fine(r, append(r.about(1), r.reasonLine)...)
 		if !strings.Contains(r.output, denyReason) {
 			v.blame(r, r.about(1), "%q is in nothing that the harness wrote", denyReason)
 		}
@@ -88,7 +88,7 @@ func judgeRules(v *view, plays ...*played) {
 			case r.ran[i]:
 				v.blame(r, r.about(i), "%s: what the harness's own rules refuse was run", what)
 			case len(list) > 0 && (i == 0 || list[0].offers(ahp.EffectAllow)):
-				v.fine()
+				v.fine(r, r.about(i)...)
 			}
 		}
 	}
@@ -126,7 +126,7 @@ func judgeEdit(call int, operation string) func(*view, ...*played) {
 			case !r.did(call, "-other"):
 				v.blame(r, r.about(call), "the call was not run with the new input")
 			default:
-				v.fine()
+				v.fine(r, r.about(call)...)
 			}
 		}
 	}
@@ -155,6 +155,6 @@ func judgeStop(v *view, plays ...*played) {
 				v.blame(r, append(r.about(0), r.about(i)...), "call %d was run after call 0 was answered with a stop", i)
 			}
 		}
-		v.fine()
+		v.fine(r, r.about(0)...)
 	}
 }

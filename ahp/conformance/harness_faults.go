@@ -230,7 +230,7 @@ func judgeFaults(g faultGroup, policy string) func(*view, ...*played) {
 				if r.ran[0] == (policy == "closed") {
 					v.blame(r, nil, "%s: the call was %s", what, map[bool]string{true: "run", false: "not run"}[r.ran[0]])
 				} else {
-					v.fine()
+					v.fine(r, 1, r.endLine, r.filesLine)
 				}
 				continue
 			}
@@ -272,7 +272,7 @@ func judgeDeadline(v *view, plays ...*played) {
 			if bound := v.env.opts.Deadline + v.env.opts.Grace; took > bound {
 				v.blame(r, r.about(call), "%s: nothing else happened for %d ms, with a deadline of %d ms", name, took.Milliseconds(), v.env.ms())
 			} else {
-				v.fine()
+				v.fine(r, r.about(call)...)
 			}
 		}
 	}
@@ -283,7 +283,7 @@ func judgeAtomic(v *view, plays ...*played) {
 		for i, name := range v.env.inMenu() {
 			call := i * v.env.step()
 			if name == ownEdit && len(r.asks(call)) > 0 {
-				v.fine()
+				v.fine(r, r.about(call)...)
 				if r.did(call, "-other") {
 					v.blame(r, r.about(call), "the edit in a response that has an unknown effect was applied")
 				}
@@ -302,7 +302,7 @@ func judgeRetry(v *view, plays ...*played) {
 			list := r.asks(call)
 			for i := 1; i < len(list); i++ {
 				if string(list[i].raw) == string(list[0].raw) || ahp.Raw(list[i].raw).Equal(list[0].raw) {
-					v.fine()
+					v.fine(r, list[0].line, list[i].line)
 				} else {
 					v.blame(r, []int{list[0].line, list[i].line}, "the second request about the same call is another")
 				}

@@ -68,14 +68,15 @@ func answersAtAll(r *played) string {
 
 func judgeAsked(v *view, plays ...*played) {
 	for _, r := range plays {
-		if why := answersAtAll(r); why != "" {
-			var lines []int
-			for _, a := range r.arrivals {
-				lines = append(lines, a.line, a.reply)
-			}
-			v.blame(r, append(lines, r.endLine), "%s", why)
+		var lines []int
+		for _, a := range r.arrivals {
+			lines = append(lines, a.line, a.reply)
 		}
-		v.fine()
+		lines = append(lines, r.endLine, r.filesLine)
+		if why := answersAtAll(r); why != "" {
+			v.blame(r, lines, "%s", why)
+		}
+		v.fine(r, lines...)
 	}
 }
 
@@ -104,7 +105,7 @@ func judgeValid(v *view, plays ...*played) {
 			switch {
 			case a.framing != "" && v.env.binding != HTTP: // stdio.framing says so
 			case e == nil:
-				v.fine()
+				v.fine(r, a.line)
 			case ownKind(e.Kind) || a.asks() && memberOf(a) != "": // others say so
 			case e.Requirement == "AHP-CAP-002" || strings.HasPrefix(e.Pointer, "/params/capabilities"):
 			default:
@@ -125,7 +126,7 @@ func judgeKind(k ahp.Kind) func(*view, ...*played) {
 				case mine:
 					v.blame(r, []int{a.line}, "%v", e)
 				default:
-					v.fine()
+					v.fine(r, a.line)
 				}
 			}
 		}
@@ -143,7 +144,7 @@ func judgeUnique(v *view, plays ...*played) {
 			if id == "" {
 				continue
 			}
-			v.fine()
+			v.fine(r, a.line)
 			if first := owner[id]; first == nil {
 				owner[id] = a
 			} else if first.call != a.call || first.eventType() != a.eventType() {
@@ -185,7 +186,7 @@ func judgeMembers(v *view, plays ...*played) {
 		ids := map[string]int{}
 		for i := range r.play.calls {
 			for _, a := range r.asks(i) {
-				v.fine()
+				v.fine(r, a.line)
 				if name := memberOf(a); name != "" {
 					v.blame(r, []int{a.line}, "tool.before has no %s", name)
 					continue
@@ -207,7 +208,7 @@ func judgeMembers(v *view, plays ...*played) {
 func judgeNative(v *view, plays ...*played) {
 	for _, r := range plays {
 		for _, a := range r.arrivals {
-			v.fine()
+			v.fine(r, a.line)
 			if _, there := a.event()["native"]; there {
 				v.blame(r, []int{a.line}, "the event has native data, which no subscription asks for")
 			}
@@ -221,7 +222,7 @@ func judgeMatch(v *view, plays ...*played) {
 			if a.body == nil {
 				continue
 			}
-			v.fine()
+			v.fine(r, a.line)
 			if a.method() != ahp.MethodCapabilities && !a.asks() {
 				v.blame(r, []int{a.line}, "%s of %s came, the only subscription intercepts tool.before", a.method(), a.eventType())
 			}
@@ -235,7 +236,7 @@ func judgeDenyOffered(v *view, plays ...*played) {
 			if !a.asks() {
 				continue
 			}
-			v.fine()
+			v.fine(r, a.line)
 			if !a.offers(ahp.EffectDeny) {
 				v.blame(r, []int{a.line}, "the request doesn't offer deny")
 			}

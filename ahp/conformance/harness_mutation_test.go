@@ -92,6 +92,7 @@ func TestGoodHarness(t *testing.T) {
 		t.Run(string(binding), func(t *testing.T) {
 			r, err := judged(t, exe, "none", binding)
 			conforms(t, r, err)
+			proven(t, r)
 			for _, res := range r.Results {
 				if res.Verdict == conformance.Pass {
 					said[res.ID] = true

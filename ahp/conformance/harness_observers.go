@@ -52,7 +52,7 @@ func judgeObserved(v *view, plays ...*played) {
 				// It was denied. Backend a decided, and observes as well.
 				lines = append(lines, r.about(call)...)
 			}
-			v.fine()
+			v.fine(r, lines...)
 			for backend := range r.play.backends {
 				if told[backend] != 1 {
 					v.blame(r, append(lines, r.about(call)...), "backend %c was told %d times of call %d, expected once", 'a'+backend, told[backend], call)
@@ -73,10 +73,13 @@ func judgeContent(v *view, plays ...*played) {
 	for _, r := range plays {
 		for _, a := range r.arrivals {
 			if a.backend == 0 && hasBody(a.event()) {
-				v.fine() // there is something to leave out
+				v.fine(r, a.line) // there is something to leave out
 			}
 			if a.backend == 0 {
 				continue
+			}
+			if a.eventType() == ahp.ToolAfter {
+				v.shows(r, a.line)
 			}
 			if strings.Contains(string(a.raw), outputWord) {
 				v.blame(r, []int{a.line}, "the output of a command is in a message to backend %c, which selects none", 'a'+a.backend)
@@ -124,13 +127,13 @@ func judgeManifest(v *view, plays ...*played) {
 			case *ahp.Observe:
 				if q.Event.Type == ahp.SessionStart && q.Event.Manifest != nil {
 					wide, line = q.Event.Manifest, a.line
-					v.fine()
+					v.fine(r, a.line)
 				}
 			case *ahp.Intercept:
 				if wide == nil {
 					continue
 				}
-				v.fine()
+				v.fine(r, line, a.line)
 				if why := beyond(q, wide); why != "" {
 					v.blame(r, []int{line, a.line}, "%s", why)
 				}
@@ -161,7 +164,7 @@ func judgeAfter(v *view, plays ...*played) {
 				id = idOfCall(a)
 			}
 			for _, a := range r.of(call, ahp.MethodObserve, ahp.ToolAfter) {
-				v.fine()
+				v.fine(r, a.line, r.filesLine)
 				execution, _ := a.event()["execution"].(object)
 				status := execution["status"]
 				switch ran := r.ran[call]; {
@@ -184,16 +187,17 @@ func idOfCall(a *arrival) any {
 
 func judgeBadObservers(v *view, plays ...*played) {
 	for _, r := range plays {
-		v.fine()
+		v.fine(r, r.endLine, r.filesLine)
 		if r.killed {
 			v.blame(r, nil, "the command did not end in time")
 		}
 		for call := range r.ran {
+			lines := []int{r.endLine}
+			for _, a := range r.of(call, ahp.MethodObserve, ahp.ToolBefore) {
+				lines = append(lines, a.line, a.reply)
+			}
+			v.shows(r, lines...)
 			if !r.ran[call] {
-				lines := []int{r.endLine}
-				for _, a := range r.of(call, ahp.MethodObserve, ahp.ToolBefore) {
-					lines = append(lines, a.line, a.reply)
-				}
 				v.blame(r, lines, "call %d, which nobody decides about, was not run", call)
 			}
 		}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,8 +80,10 @@ type played struct {
 	arrivals []*arrival
 	strays   []*arrival
 	names    [][]string // of the environment, by process
-	endLine  int
-	err      error // a fault of the suite
+	// endLine and filesLine tell how the command ended and which files are there,
+	// reasonLine where it wrote the reason of a denial; 0 if it didn't.
+	endLine, filesLine, reasonLine int
+	err                            error // a fault of the suite
 }
 
 // did reports whether a file of a call is there, such as "-other" for the variant
@@ -131,8 +135,8 @@ func (e *harnessEnv) perform(ctx context.Context, p *play) *played {
 	}
 	s.settle(ctx)
 	s.close()
-	s.seen(r)
 	r.look(root)
+	s.seen(r)
 	return r
 }
 
@@ -157,6 +161,14 @@ func (r *played) look(root string) {
 		r.output += string(results)
 	} else if !errors.Is(err, os.ErrNotExist) {
 		r.err = err
+	}
+	there := "of no call"
+	if len(r.files) > 0 {
+		there = strings.Join(slices.Sorted(maps.Keys(r.files)), " ")
+	}
+	r.filesLine = r.stage.log.add(0, Happened, []byte("files that are there: "+there))
+	if line := lineWith(r.output, denyReason); line != "" {
+		r.reasonLine = r.stage.log.add(0, Happened, []byte("it wrote: "+line))
 	}
 }
 

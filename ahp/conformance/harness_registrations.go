@@ -144,7 +144,7 @@ func judgeMisfits(v *view, plays ...*played) {
 		case !r.refused():
 			v.blame(r, nil, "%s: the command ended as if all were well, with exit code 0, or not at all", what)
 		default:
-			v.fine()
+			v.fine(r, 1, r.endLine, r.filesLine)
 		}
 	}
 }

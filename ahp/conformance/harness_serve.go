@@ -93,6 +93,9 @@ func (s *stage) serveRelay(conn net.Conn) {
 		return
 	}
 	s.happened(p.link, "a process for %s was started", backendID(backend))
+	if s.play.name == playPublic {
+		s.happened(p.link, saysNames+"%s", strings.Join(h.Names, " "))
+	}
 	if p.w.write(frameGo, nil) == nil {
 		p.read(r)
 	}
@@ -111,7 +114,7 @@ func (p *process) read(r *bufio.Reader) {
 			}
 			return
 		case kind == frameEOF:
-			p.s.happened(p.link, "the end of its standard input")
+			p.s.happened(p.link, saysEOF)
 			if len(buf) > 0 {
 				p.rest(buf)
 			}
@@ -247,6 +250,7 @@ func (s *stage) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.arrive(a)
+	s.tellToken(a)
 	re := s.reaction(a)
 	s.judge(a, &re)
 	if !s.wait(a, re.hold) {

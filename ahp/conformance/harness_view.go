@@ -89,26 +89,33 @@ type view struct {
 	p     *probe
 	env   *harnessEnv
 	found []blame
+	good  []cited
 	seen  int // things that the check could say something about
 	none  string
 }
 
-// blame is one thing that the harness does wrong, with the lines of the play that
-// prove it.
+// blame is one thing that the harness does wrong.
 type blame struct {
-	in    *played
-	lines []int
-	text  string
+	cited
+	text string
 }
 
-// blame notes that the harness breaks the check.
+// blame notes that the harness breaks the check, with the lines of a play that prove
+// it; none stand for its end.
 func (v *view) blame(r *played, lines []int, format string, args ...any) {
 	v.seen++
-	v.found = append(v.found, blame{r, lines, fmt.Sprintf(format, args...)})
+	v.found = append(v.found, blame{cited{r, lines}, fmt.Sprintf(format, args...)})
 }
 
-// fine notes that the check had something to look at.
-func (v *view) fine() { v.seen++ }
+// fine notes that the check had something to look at, and found it in order; lines
+// are those that show it, none stand for the end of the play.
+func (v *view) fine(r *played, lines ...int) {
+	v.seen++
+	v.shows(r, lines...)
+}
+
+// shows notes lines that a pass is seen from, beside those of fine.
+func (v *view) shows(r *played, lines ...int) { v.good = append(v.good, cited{r, lines}) }
 
 // nothing says why the check has nothing to look at, if it should turn out so.
 func (v *view) nothing(format string, args ...any) { v.none = fmt.Sprintf(format, args...) }
@@ -122,36 +129,18 @@ func (v *view) verdict() error {
 		return v.p.notApplicable("%s", v.none)
 	}
 	if len(v.found) == 0 {
+		v.p.shown = v.cite(v.good, maxPassed, maxAround)
 		return nil
 	}
-	f := &finding{verdict: Fail}
 	var texts []string
-	offsets := map[*played]int{}
+	var bad []cited
 	for _, b := range v.found {
+		bad = append(bad, b.cited)
 		if !slices.Contains(texts, b.text) {
 			texts = append(texts, b.text)
 		}
-		offset, known := offsets[b.in]
-		if !known {
-			offset = len(v.p.lines)
-			offsets[b.in] = offset
-			for _, l := range b.in.lines {
-				l.Number += offset
-				v.p.lines = append(v.p.lines, l)
-			}
-		}
-		lines := b.lines
-		if len(lines) == 0 {
-			lines = []int{b.in.endLine}
-		}
-		for _, n := range lines {
-			if n > 0 && len(f.proof) < maxProof {
-				f.proof = append(f.proof, n+offset)
-			}
-		}
 	}
-	f.reason = v.p.readable([]byte(strings.Join(texts, "; ")))
-	return f
+	return &finding{verdict: Fail, proof: v.cite(bad, maxProof, maxLines), reason: v.p.readable([]byte(strings.Join(texts, "; ")))}
 }
 
 // of returns the messages of a play that are about a call and have the method and
@@ -177,7 +166,7 @@ func (r *played) about(call int) []int {
 	for _, a := range r.asks(call) {
 		out = append(out, a.line, a.reply)
 	}
-	return append(out, r.endLine)
+	return append(out, r.endLine, r.filesLine)
 }
 
 // ran holds that a call was asked about and was run, or was not.
@@ -190,7 +179,7 @@ func (v *view) ran(r *played, call int, want bool, what string) {
 	case !r.ran[call] && want:
 		v.blame(r, r.about(call), "%s: the call was not run", what)
 	default:
-		v.fine()
+		v.fine(r, r.about(call)...)
 	}
 }
 

@@ -18,6 +18,7 @@ func TestGoodBackend(t *testing.T) {
 	for _, binding := range bindings() {
 		t.Run(string(binding), func(t *testing.T) {
 			r := run(t, "none", binding, options())
+			proven(t, r)
 			for _, res := range r.Results {
 				switch res.Verdict {
 				case conformance.Pass:
@@ -136,6 +137,7 @@ func TestGrease(t *testing.T) {
 // what depends on it.
 func failsExactly(t *testing.T, r *conformance.Report, c conformance.Check, about string) {
 	t.Helper()
+	proven(t, r)
 	want := conformance.Fail
 	if c.Level == conformance.Should {
 		want = conformance.Warn

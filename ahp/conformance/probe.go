@@ -8,13 +8,6 @@ import (
 	"unicode"
 )
 
-// Bounds of a transcript.
-const (
-	maxLineText = 1 << 10
-	maxLines    = 500
-	maxProof    = 12
-)
-
 // probe is what one run of one check writes down. Its methods may be called from
 // any goroutine.
 type probe struct {
@@ -23,12 +16,15 @@ type probe struct {
 	// to a valid request.
 	observer bool
 	mu       sync.Mutex
-	lines    []Line
-	count    int // lines so far, those beyond maxLines included
+	said     transcript
 	asked    int // number of the line that was sent last
-	links    int
-	remark   string
-	cleanup  []func()
+	// cited are lines of plays, in place of said, and shown the numbers of those that
+	// prove a pass.
+	cited   []Line
+	shown   []int
+	links   int
+	remark  string
+	cleanup []func()
 }
 
 // finding is a check's result that isn't a pass.
@@ -52,12 +48,9 @@ func (p *probe) connection() int {
 func (p *probe) record(connection int, d Direction, text []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.count++
+	p.said.add(Line{Connection: connection, Direction: d, Text: p.readable(text), Bytes: len(text)})
 	if d == ToPeer {
-		p.asked = p.count
-	}
-	if len(p.lines) < maxLines {
-		p.lines = append(p.lines, Line{Number: p.count, Connection: connection, Direction: d, Text: p.readable(text), Bytes: len(text)})
+		p.asked = p.said.count
 	}
 }
 
@@ -67,15 +60,17 @@ func (p *probe) readable(text []byte) string {
 	if p.redact != nil {
 		s = p.redact(s)
 	}
-	if len(s) > maxLineText {
-		s = s[:maxLineText] + "…"
-	}
-	return strings.Map(func(r rune) rune {
+	whole := len(s) <= maxLineText
+	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '\uFFFD'
 		}
 		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
+	}, strings.ToValidUTF8(s[:min(len(s), maxLineText)], "\uFFFD"))
+	if whole = whole && len(s) <= maxLineText; !whole {
+		s = strings.ToValidUTF8(s[:min(len(s), maxLineText)], "") + "…" // what replaces a byte is longer
+	}
+	return s
 }
 
 // happened writes down something that is no message.
@@ -89,9 +84,7 @@ func (p *probe) failf(format string, args ...any) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f := &finding{verdict: Fail, reason: p.readable([]byte(fmt.Sprintf(format, args...)))}
-	for n := max(1, p.asked); n <= p.count && len(f.proof) < maxProof; n++ {
-		f.proof = append(f.proof, n)
-	}
+	f.proof = p.said.since(p.asked, maxProof)
 	return f
 }
 
@@ -128,10 +121,16 @@ func (p *probe) end() {
 func (p *probe) judge(c Check, err error) Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := Result{Check: c, Verdict: Pass, Reason: p.remark, Transcript: p.lines}
+	r := Result{Check: c, Verdict: Pass, Reason: p.remark, Transcript: p.said.lines()}
+	if p.cited != nil {
+		r.Transcript = p.cited
+	}
 	var f *finding
 	switch {
+	case err == nil && p.cited != nil:
+		r.Proof = p.shown
 	case err == nil:
+		r.Proof = p.said.ends(maxPassed)
 	case errors.As(err, &f):
 		r.Verdict, r.Reason, r.Proof = f.verdict, f.reason, f.proof
 		if f.verdict == Fail && c.Level == Should {

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"html"
 	"io"
 	"strings"
 
@@ -143,6 +144,9 @@ func (r *Report) text() string {
 		if res.Expected != "" {
 			fmt.Fprintf(&b, "%15sbaseline: %s\n", "", res.Expected)
 		}
+		if res.Verdict == Pass {
+			continue // what proves it is in the other formats
+		}
 		for _, l := range res.Proven() {
 			fmt.Fprintf(&b, "%15s%s\n", "", l.display(maxShown))
 		}
@@ -238,14 +242,36 @@ func (r *Report) markdown() string {
 		fmt.Fprintf(&b, "\nRequirements not exercised: %s\n", strings.Join(r.Unexercised, ", "))
 	}
 	for i := range r.Results {
+		if res := &r.Results[i]; len(res.Proof) > 0 && res.Verdict != Pass {
+			fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", res.ID, markdownCell(res.Reason), listing(res))
+		}
+	}
+	b.WriteString(r.passed())
+	return b.String()
+}
+
+// passed shows what proves the passes, each in a block that is closed at first.
+func (r *Report) passed() string {
+	var b strings.Builder
+	for i := range r.Results {
 		res := &r.Results[i]
-		if len(res.Proof) == 0 {
+		if res.Verdict != Pass || len(res.Proof) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", res.ID, markdownCell(res.Reason))
-		for _, l := range res.Proven() {
-			fmt.Fprintf(&b, "    %s\n", l.display(maxLineText))
+		if b.Len() == 0 {
+			b.WriteString("\n## What passed\n")
 		}
+		fmt.Fprintf(&b, "\n<details><summary><code>%s</code>: %s</summary>\n\n%s\n</details>\n", res.ID, html.EscapeString(res.About), listing(res))
+	}
+	return b.String()
+}
+
+// listing is the lines that prove a verdict as code. Nothing in it is markup: each
+// is one line, and indented.
+func listing(res *Result) string {
+	var b strings.Builder
+	for _, l := range res.Proven() {
+		fmt.Fprintf(&b, "    %s\n", l.display(maxLineText))
 	}
 	return b.String()
 }

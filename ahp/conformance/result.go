@@ -49,13 +49,13 @@ const (
 
 // Line is one line of a transcript.
 type Line struct {
-	// Number counts from 1 within the check.
+	// Number counts from 1 within the check, lines that were left out included.
 	Number int `json:"number"`
 	// Connection tells the processes or connections of one check apart, from 1.
 	Connection int       `json:"connection"`
 	Direction  Direction `json:"direction"`
-	// Text is the message as valid UTF-8 on one line, cut at 1 KiB, without
-	// secrets.
+	// Text is the message as valid UTF-8 on one line, without secrets. Beyond 1 KiB
+	// it ends with an ellipsis.
 	Text string `json:"text"`
 	// Bytes is the whole message's length.
 	Bytes int `json:"bytes"`
@@ -73,9 +73,13 @@ type Result struct {
 	BlockedBy string `json:"blockedBy,omitempty"`
 	// Expected is the baseline's reason.
 	Expected string `json:"expected,omitempty"`
-	// Proof holds the numbers of the lines of Transcript that prove a verdict other
-	// than pass.
-	Proof      []int         `json:"proof,omitempty"`
+	// Proof holds the numbers of the lines of Transcript that prove the verdict: at
+	// most 12 of a failure or a warning, and at most 24 of a pass, which are the first
+	// and the last ones of what was tried, or some of each session of a harness. What
+	// wasn't tried has none.
+	Proof []int `json:"proof,omitempty"`
+	// Transcript holds at most 120 lines of what was said: the first and the last ones
+	// with a backend; with a harness those around the proof, 40 where it passes.
 	Transcript []Line        `json:"transcript,omitempty"`
 	Elapsed    time.Duration `json:"-"`
 }
