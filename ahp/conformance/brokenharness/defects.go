@@ -267,7 +267,7 @@ func observerDefects() []Defect {
 func bindingDefects() []Defect {
 	return []Defect{
 		{Check: "stdio.framing", About: "ends a message with an empty line", wire: wire{mangle: "blank"}},
-		{Check: "stdio.per-event", About: "leaves the input of a process open", wire: wire{mangle: "open"}},
+		{Check: "stdio.per-event", About: "leaves the input of a process open that it asks", wire: wire{mangle: "open"}},
 		{Check: "stdio.environment", About: "gives its own environment away", wire: wire{environ: true}},
 		{Check: "late", About: "takes a late reply for that to the next request", wire: wire{mangle: "latest"}},
 		{Check: "http.request", About: "calls its messages plain text", wire: wire{trip: func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }}},

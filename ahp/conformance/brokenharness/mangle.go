@@ -63,6 +63,7 @@ const patience = 150 * time.Millisecond
 // forth passes messages on.
 func (m *mangler) forth(in io.WriteCloser) {
 	r := bufio.NewReader(os.Stdin)
+	open := false
 	for {
 		line, err := r.ReadString('\n')
 		if line != "" {
@@ -71,16 +72,16 @@ func (m *mangler) forth(in io.WriteCloser) {
 				m.ids = append(m.ids, id)
 			}
 			m.mu.Unlock()
-			if m.mode == "open" && parsed([]byte(line))["id"] == nil {
-				defer m.enough.Reset(patience) // a notification, to which nothing is said
-			}
+			// Nobody could tell when a notification has been taken, so that its process
+			// couldn't be ended.
+			open = m.mode == "open" && parsed([]byte(line))["id"] != nil
 			if m.mode == "blank" {
 				line += "\n"
 			}
 			fmt.Fprint(in, line)
 		}
 		if err != nil {
-			if m.mode != "open" {
+			if !open {
 				in.Close()
 			}
 			return
