@@ -241,8 +241,11 @@ func TestMutations(t *testing.T) {
 		seen[key] = true
 		return fresh
 	}
-	failures := 0
+	failures, n := 0, 0
 	check := func(s specimen, what string, p place) {
+		if n++; raceEnabled && n%25 != 0 {
+			return // nothing here runs beside anything else; without the detector all of them are judged
+		}
 		if err := a.judge(s.kind, s.message); err != nil && failures < 20 {
 			failures++
 			t.Errorf("line %d, %s at %q: %v", s.line, what, p.pointer, err)
@@ -281,7 +284,7 @@ func TestMutations(t *testing.T) {
 	}
 	t.Logf("%d accepted, %d refused, excluded: %v", a.accepted, a.refused, a.excluded)
 	for _, rule := range []string{ruleID, ruleUnique, ruleSecrets} {
-		if a.excluded[rule] == 0 {
+		if a.excluded[rule] == 0 && !raceEnabled {
 			t.Errorf("nothing needs the exclusion %q", rule)
 		}
 	}
