@@ -84,3 +84,27 @@ func TestMergeKeepsHidden(t *testing.T) {
 		t.Errorf("%+v, %v", m, out.Trace[0].Failure)
 	}
 }
+
+// TestNothingIsShownMoreOpenly: what the host itself keeps back stays so, whatever a
+// subscription selects, and a list that holds such a part can't be replaced.
+func TestNothingIsShownMoreOpenly(t *testing.T) {
+	fake := ahptest.NewFake(nil)
+	sub := ahptest.Intercept(ahp.FailClosed, time.Minute, "tool.after")
+	sub.Content = map[string]ahp.Selection{"default": ahp.SelectBody}
+	h := newHarness(t, harness.Options{}, party{link: fake, subs: []ahp.Subscription{sub}})
+	for own, shown := range map[ahp.Selection]int{ahp.SelectMetadata: 2, ahp.SelectOmit: 1} {
+		e := ahptest.ToolAfter("e"+string(own), "visible")
+		e.Items.Messages[0].Parts = append(e.Items.Messages[0].Parts, ahp.Part{ID: "kept", Kind: ahp.KindText, MediaType: "text/plain", Selection: own})
+		if out, err := h.Dispatch(t.Context(), e, ahptest.FullCapabilities(ahp.ToolAfter), nil, harness.DispatchOptions{}); err != nil || out.Trace[0].Failure != nil {
+			t.Fatalf("%s: %v, %v", own, err, out)
+		}
+		q := fake.Requests()[len(fake.Requests())-1]
+		parts := q.Event.Items.Messages[0].Parts
+		if len(parts) != shown || shown == 2 && (parts[1].Selection != own || parts[1].Text != nil) {
+			t.Errorf("%s: shown %+v", own, parts)
+		}
+		if q.Capabilities.Modify[ahp.TargetOutput].Replace {
+			t.Errorf("%s: a list with hidden content may be replaced", own)
+		}
+	}
+}
