@@ -6,15 +6,32 @@ import (
 	"github.com/abhed/abhed/internal/strictjson"
 )
 
-// summary returns a supplied summary as it may be shown: its parts are content.
-func (v *viewer) summary(c *ahp.Candidate) (*ahp.Candidate, error) {
-	list, err := ahp.DecodeTextParts(c.Value)
+// candidate returns a supplied result as it may be shown. It is content where it
+// stands for a model's response, a summary or an answer; a tool's is nobody's to
+// look into.
+func (v *viewer) candidate(t ahp.EventType, c *ahp.Candidate) (*ahp.Candidate, error) {
+	switch {
+	case c == nil:
+		return nil, nil
+	case t == ahp.ContextCompactBefore:
+		return shownList(v, c, ahp.DecodeTextParts, v.parts)
+	case t == ahp.UserElicitationRequest:
+		return v.answer(c), nil
+	case t == ahp.ModelRequestBefore:
+		return shownList(v, c, ahp.DecodeMessages, v.messages)
+	}
+	return c, nil
+}
+
+// shownList returns a supplied list of content as show leaves it.
+func shownList[T any](v *viewer, c *ahp.Candidate, decode func([]byte) ([]T, error), show func([]T) []T) (*ahp.Candidate, error) {
+	list, err := decode(c.Value)
 	if err != nil {
 		return c, nil // the host's own, of whatever shape
 	}
 	before := v.changed
 	v.changed = false
-	shown := v.parts(list)
+	shown := show(list)
 	changed := v.changed
 	v.changed = before || changed
 	if !changed {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/abhed/abhed/ahp"
-	"github.com/abhed/abhed/internal/strictjson"
 )
 
 // viewer shows an event to one subscription.
@@ -196,37 +195,4 @@ func narrow(c *ahp.Capabilities, t ahp.EventType, hidden bool) *ahp.Capabilities
 	out.Modify = nil
 	out.Effects = slices.DeleteFunc(slices.Clone(c.Effects), func(e ahp.EffectType) bool { return e == ahp.EffectModify })
 	return &out
-}
-
-// candidate returns a supplied result as it may be shown. It is content where it
-// stands for a model's response, a summary or an answer; a tool's is nobody's to
-// look into.
-func (v *viewer) candidate(t ahp.EventType, c *ahp.Candidate) (*ahp.Candidate, error) {
-	switch {
-	case c == nil:
-		return nil, nil
-	case t == ahp.ContextCompactBefore:
-		return v.summary(c)
-	case t == ahp.UserElicitationRequest:
-		return v.answer(c), nil
-	case t != ahp.ModelRequestBefore:
-		return c, nil
-	}
-	list, err := ahp.DecodeMessages(c.Value)
-	if err != nil {
-		return c, nil // the host's own, of whatever shape
-	}
-	before := v.changed
-	v.changed = false
-	shown := v.messages(list)
-	changed := v.changed
-	v.changed = before || changed
-	if !changed {
-		return c, nil
-	}
-	value, err := strictjson.Marshal(shown)
-	if err != nil {
-		return nil, err
-	}
-	return &ahp.Candidate{Value: value, Provenance: c.Provenance}, nil
 }
