@@ -31,7 +31,7 @@ func newConformHarness(sys system) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "harness [--binding BINDING] -- COMMAND ARG...",
 		Short: "Check a harness: the suite plays the backends",
-		Long: `Check a harness. COMMAND is run, without a shell, once for each of some thirty small
+		Long: `Check a harness. COMMAND is run, without a shell, once for each of about forty small
 sessions per binding, each in an empty folder of its own. It gets an AHP registration
 and a file of tool calls, and has to
 
