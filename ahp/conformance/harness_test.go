@@ -134,6 +134,9 @@ func TestHarnessRequirementsHaveChecks(t *testing.T) {
 
 // TestWrapper runs the wrapper of the documentation, as it stands there.
 func TestWrapper(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the programs are built without the race detector: the run without it has them")
+	}
 	require.Path(t, "jq")
 	page, err := os.ReadFile(filepath.Join(require.Root(t), "docs", "protocol", "conformance.md"))
 	if err != nil {

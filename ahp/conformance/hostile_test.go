@@ -71,16 +71,13 @@ func hostile() map[string]func() {
 
 // TestHostileProcess: whatever a process does, the run ends soon, with a failure.
 func TestHostileProcess(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := programs(t)
 	opts := options()
 	opts.Timeout, opts.Grace = time.Second, 100*time.Millisecond
 	for name := range hostile() {
 		for _, perEvent := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/per event %v", name, perEvent), func(t *testing.T) {
-				endsInFailure(t, conformance.Target{Command: []string{exe, hostileArgument, name}, PerEvent: perEvent, Env: []string{"GORACE=atexit_sleep_ms=0"}}, opts)
+				endsInFailure(t, conformance.Target{Command: []string{exe, hostileArgument, name}, PerEvent: perEvent}, opts)
 			})
 		}
 	}

@@ -36,7 +36,19 @@ func TestMain(m *testing.M) {
 		hostile()[os.Args[2]]()
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	if raceEnabled {
+		var err error
+		if doubleDir, err = os.MkdirTemp("", "ahp-conformance-"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if doubleDir != "" {
+			os.RemoveAll(doubleDir)
+		}
+		os.Exit(code)
+	}))
 }
 
 // target returns the backend with the mutation for a check ("none" for none) as
@@ -49,14 +61,7 @@ func target(t *testing.T, check string, binding conformance.Binding) conformance
 		t.Cleanup(s.Close)
 		return conformance.Target{URL: s.URL, Token: token}
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return conformance.Target{
-		Command: []string{exe, childArgument, check}, PerEvent: binding == conformance.StdioPerEvent,
-		Env: []string{"GORACE=atexit_sleep_ms=0"},
-	}
+	return conformance.Target{Command: []string{programs(t), childArgument, check}, PerEvent: binding == conformance.StdioPerEvent}
 }
 
 // options are those of a run against the small backends: their bound is lower, and

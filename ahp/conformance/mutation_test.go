@@ -42,6 +42,11 @@ func TestGoodBackend(t *testing.T) {
 
 // TestEachCheckCanFail is the mutation test of the suite: for each check there is
 // a backend which fails that check and nothing but what depends on it.
+//
+// Both tests of this kind show "nothing but" over HTTP, and over stdio and with a
+// process per event too with ABHED_CONFORM_ALL=1, which takes four minutes of two
+// processors (eight where others work there): run it after a change of a check, of
+// what it depends on or of a broken peer. It was last green on 2026-11-30.
 func TestEachCheckCanFail(t *testing.T) {
 	type pair struct {
 		check   conformance.Check
@@ -53,10 +58,13 @@ func TestEachCheckCanFail(t *testing.T) {
 		err     error
 	}
 	var pairs []*pair
-	for _, c := range conformance.Checks(conformance.RoleBackend) {
+	for i, c := range conformance.Checks(conformance.RoleBackend) {
 		m, ok := brokenbackend.Find(c.ID)
 		if !ok {
 			t.Errorf("%s has no backend that fails it", c.ID)
+			continue
+		}
+		if !sampled(i, c.ID) {
 			continue
 		}
 		for _, binding := range c.Bindings {
@@ -67,8 +75,7 @@ func TestEachCheckCanFail(t *testing.T) {
 			if binding != conformance.HTTP && slices.Contains(c.Bindings, conformance.HTTP) && os.Getenv("ABHED_CONFORM_ALL") == "" {
 				opts.Only = []string{c.ID}
 			}
-			// Under the race detector everything takes ten times as long, and it sees
-			// nothing new in all the other checks.
+			// The race detector sees nothing new in all the other checks.
 			if raceEnabled {
 				opts.Only = []string{c.ID}
 			}

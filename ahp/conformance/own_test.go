@@ -49,6 +49,9 @@ func examples() map[string]own {
 // TestOwnBackends runs the suite over every backend that the repository ships, as
 // the programs that users build.
 func TestOwnBackends(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the programs are built without the race detector: the run without it has them")
+	}
 	bin := t.TempDir()
 	build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "./examples/backends/...", "./cmd/ahp")
 	build.Dir = filepath.Join("..", "..")
@@ -92,11 +95,7 @@ func (o own) check(t *testing.T, program string) {
 		o.checkHTTP(t, program, opts)
 		return
 	}
-	lifecycles := []bool{false, true}
-	if raceEnabled { // the programs are built without it
-		lifecycles = lifecycles[:1]
-	}
-	for _, perEvent := range lifecycles {
+	for _, perEvent := range []bool{false, true} {
 		// A lifecycle gets a folder of its own, as it would have in use.
 		command := append([]string{program}, o.args(t, t.TempDir())...)
 		r, err := conformance.Backend(t.Context(), conformance.Target{Command: command, PerEvent: perEvent}, opts)

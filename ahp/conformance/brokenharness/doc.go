@@ -209,6 +209,23 @@ func (s *session) blind() bool {
 	return true
 }
 
+// grace is how long a process may take to end: little, because many are made to
+// hang. Where some are only told, and have said nothing yet, they may not even have
+// begun to read.
+func (s *session) grace() time.Duration {
+	if s.blind() {
+		return 200 * time.Millisecond
+	}
+	for i := range s.reg.Hooks {
+		for j := range s.reg.Hooks[i].Subscriptions {
+			if s.reg.Hooks[i].Subscriptions[j].Mode == ahp.ModeObserve {
+				return 5 * time.Second
+			}
+		}
+	}
+	return 200 * time.Millisecond
+}
+
 // shell is the only tool, with a rule of its own: an input holds a command and
 // nothing else.
 func (s *session) shell(ctx context.Context, input ahp.Raw) (boundary.ToolOutput, error) {
@@ -250,7 +267,7 @@ func (s *session) open(b *ahp.Backend) (transport.Transport, error) {
 			cfg.Args = append(append(append([]string{}, s.self[1:]...), s.wire.mangle, cfg.Command), cfg.Args...)
 			cfg.Command = s.self[0]
 		}
-		opts := transport.StdioOptions{Name: b.ID, Backoff: 10 * time.Millisecond, Grace: 200 * time.Millisecond}
+		opts := transport.StdioOptions{Name: b.ID, Backoff: 10 * time.Millisecond, Grace: s.grace()}
 		if s.wire.environ {
 			opts.Env = os.Environ()
 		}
