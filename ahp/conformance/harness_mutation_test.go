@@ -99,6 +99,9 @@ func TestGoodHarness(t *testing.T) {
 	exe := programs(t)
 	said := map[string]bool{}
 	for _, binding := range bindings() {
+		if raceEnabled && binding == conformance.StdioPerEvent {
+			continue // hundreds of processes, which differ in nothing that the detector sees
+		}
 		t.Run(string(binding), func(t *testing.T) {
 			r, err := judged(t, exe, "none", binding)
 			conforms(t, r, err)
@@ -111,7 +114,7 @@ func TestGoodHarness(t *testing.T) {
 		})
 	}
 	for _, c := range conformance.Checks(conformance.RoleHarness) {
-		if !said[c.ID] {
+		if !said[c.ID] && !raceEnabled {
 			t.Errorf("%s passed over no binding", c.ID)
 		}
 	}

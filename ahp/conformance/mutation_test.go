@@ -16,6 +16,9 @@ import (
 func TestGoodBackend(t *testing.T) {
 	said := map[string]bool{}
 	for _, binding := range bindings() {
+		if raceEnabled && binding == conformance.StdioPerEvent {
+			continue // hundreds of processes, one after the other
+		}
 		t.Run(string(binding), func(t *testing.T) {
 			r := run(t, "none", binding, options())
 			proven(t, r)
@@ -34,7 +37,7 @@ func TestGoodBackend(t *testing.T) {
 		})
 	}
 	for _, c := range conformance.Checks(conformance.RoleBackend) {
-		if !said[c.ID] {
+		if !said[c.ID] && !raceEnabled {
 			t.Errorf("%s passed over no binding", c.ID)
 		}
 	}
