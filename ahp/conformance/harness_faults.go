@@ -154,7 +154,7 @@ func (e *harnessEnv) gonePlays() []*play {
 	for name, policy := range map[string]string{playGone: "fail-closed", playGoneOpen: "fail-open"} {
 		b := actor{subs: []any{interceptor(policy, e.ms(), "tool.before")}, deaf: true}
 		if e.binding == HTTP {
-			b.transport = object{"type": "http", "url": "http://" + closedPort() + "/"}
+			b.transport = object{"type": "http", "url": "http://" + closedPort + "/"}
 		}
 		out = append(out, &play{name: name, calls: repeated(1, touch()), backends: []actor{b}, limit: e.opts.Deadline})
 	}
