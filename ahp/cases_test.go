@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/abhed/abhed/ahp/backend"
 	"github.com/abhed/abhed/ahp/harness"
 	"github.com/abhed/abhed/ahp/transport"
+	"github.com/abhed/abhed/internal/require"
 )
 
 // Tests that begin with a row's id hold what was seen to go wrong elsewhere; the
@@ -118,9 +118,7 @@ func mustID(t *testing.T, text string) ahp.ID {
 // shell returns a transport to a shell script as a backend.
 func shell(t *testing.T, lifecycle, script string) transport.Transport {
 	t.Helper()
-	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("no sh")
-	}
+	require.Path(t, "sh")
 	link, err := transport.Stdio(ahp.TransportConfig{Type: ahp.TransportStdio, Command: "sh", Args: []string{"-c", script}, Lifecycle: lifecycle}, transport.StdioOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/abhed/abhed/internal/strictjson"
 )
 
 // reader decodes one JSON value by plans. It makes one pass over the text; the
@@ -26,24 +28,6 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-func kindName(k jsontext.Kind) string {
-	switch k {
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "a boolean"
-	case '"':
-		return "a string"
-	case '0':
-		return "a number"
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
-	}
-	return "no value"
-}
-
 // failed returns an Error at the value that was read last.
 func (r *reader) failed(rule, found, expected string) *Error {
 	return &Error{Kind: KindShape, Pointer: r.base + string(r.dec.StackPointer()), Offset: -1, Found: found, Expected: expected, Requirement: rule}
@@ -56,7 +40,7 @@ func (r *reader) mismatch(rule, expected string) error {
 	if err := r.dec.SkipValue(); err != nil {
 		return err
 	}
-	return r.failed(rule, kindName(k), expected)
+	return r.failed(rule, strictjson.KindName(k), expected)
 }
 
 // fault turns f, found in the object that was read last, into an Error.
@@ -305,7 +289,7 @@ func (r *reader) raw(rule, format string) (Raw, error) {
 	switch format {
 	case "obj":
 		if k != '{' {
-			return nil, r.failed(rule, kindName(k), "an object")
+			return nil, r.failed(rule, strictjson.KindName(k), "an object")
 		}
 	case "num":
 		if k != '0' || isNegative(v) {
@@ -313,7 +297,7 @@ func (r *reader) raw(rule, format string) (Raw, error) {
 		}
 	case "strint":
 		if _, ok := integerText(v); k != '"' && !(k == '0' && ok) {
-			return nil, r.failed(rule, kindName(k), "a string or an integer")
+			return nil, r.failed(rule, strictjson.KindName(k), "a string or an integer")
 		}
 	}
 	return Raw(bytes.Clone(v)), nil

@@ -42,23 +42,7 @@ func (v value) there() bool { return v.raw != nil }
 
 func (v value) kind() jsontext.Kind { return jsontext.Value(v.raw).Kind() }
 
-func (v value) kindName() string {
-	switch v.kind() {
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "a boolean"
-	case '"':
-		return "a string"
-	case '0':
-		return "a number"
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
-	}
-	return "no value"
-}
+func (v value) kindName() string { return strictjson.KindName(v.kind()) }
 
 func (p *parser) refuse(v value, found, expected string) {
 	if p.err == nil {

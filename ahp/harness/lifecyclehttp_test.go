@@ -71,20 +71,11 @@ func (p *httpPeer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (p *httpPeer) link() transport.Transport { return p.wire }
 
 func (p *httpPeer) wait(key string, n int) {
-	timeout := time.After(20 * time.Second)
-	for {
+	awaitRequests(p.t, key, n, func() (int, <-chan struct{}) {
 		p.mu.Lock()
-		came, news := p.came[key], p.news
-		p.mu.Unlock()
-		if came >= n {
-			return
-		}
-		select {
-		case <-news:
-		case <-timeout:
-			p.t.Fatalf("%d requests of %s, want %d", came, key, n)
-		}
-	}
+		defer p.mu.Unlock()
+		return p.came[key], p.news
+	})
 }
 
 func (p *httpPeer) release(key string) {
@@ -109,5 +100,23 @@ func TestLifecyclesOverHTTP(t *testing.T) {
 	}
 	if n < 13 {
 		t.Errorf("only %d rows", n)
+	}
+}
+
+// awaitRequests returns when look counts n requests; news is closed when there may
+// be more.
+func awaitRequests(t *testing.T, key string, n int, look func() (came int, news <-chan struct{})) {
+	t.Helper()
+	timeout := time.After(20 * time.Second)
+	for {
+		came, news := look()
+		if came >= n {
+			return
+		}
+		select {
+		case <-news:
+		case <-timeout:
+			t.Fatalf("%d requests of %s, want %d", came, key, n)
+		}
 	}
 }

@@ -163,20 +163,11 @@ func (p *remotePeer) emitLocked(reply []byte) {
 func (p *remotePeer) link() transport.Transport { return p.wire }
 
 func (p *remotePeer) wait(key string, n int) {
-	timeout := time.After(20 * time.Second)
-	for {
+	awaitRequests(p.t, key, n, func() (int, <-chan struct{}) {
 		p.mu.Lock()
-		came, news := p.came[key], p.news
-		p.mu.Unlock()
-		if came >= n {
-			return
-		}
-		select {
-		case <-news:
-		case <-timeout:
-			p.t.Fatalf("%d requests of %s, want %d", came, key, n)
-		}
-	}
+		defer p.mu.Unlock()
+		return p.came[key], p.news
+	})
 }
 
 func (p *remotePeer) release(key string) {

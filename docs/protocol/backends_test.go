@@ -2,7 +2,6 @@ package protocol_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,15 +12,13 @@ import (
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/conformance"
+	"github.com/abhed/abhed/internal/require"
 )
 
 // TestPythonBackend runs the suite over the backend of backends.md: it fails what the
 // page says, and nothing else.
 func TestPythonBackend(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("there is no python3, in which the page's backend is written")
-	}
+	python := require.Path(t, "python3")
 	page, err := os.ReadFile("backends.md")
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 func Known() []string {
 	return []string{
 		"bwrap", "landlock", "postgres", "chromium", "rg", "shared", "python3", "node", "jq",
-		"bash", "busybox", "dash", "git", "ipv6", "prlimit", "procsys", "setsid", "sh", "curl",
+		"bash", "busybox", "dash", "git", "ipv6", "prlimit", "procsys", "setsid", "sh", "curl", "sha256sum",
 	}
 }
 
