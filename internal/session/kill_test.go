@@ -2,6 +2,7 @@ package session
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -170,20 +171,27 @@ func runAndKill(dir string, id *string, n int, after time.Duration, acked map[in
 // removes the lock's file under the feet of who just opened it.
 func TestLockHasOneHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.lock")
-	var holders, taken atomic.Int64
+	var holders, taken, refused atomic.Int64
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			for range 500 {
+			// So many times each, however often it is held by another meanwhile: how
+			// often that is depends on the scheduler.
+			for mine := 0; mine < 25 && ctx.Err() == nil; {
 				l, err := acquire(path)
 				var le *LockedError
 				if errors.As(err, &le) {
+					refused.Add(1)
+					runtime.Gosched()
 					continue
 				}
 				if err != nil {
 					t.Error(err)
 					return
 				}
+				mine++
 				taken.Add(1)
 				if n := holders.Add(1); n != 1 {
 					t.Errorf("%d holders at once", n)
@@ -197,8 +205,8 @@ func TestLockHasOneHolder(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if taken.Load() < 100 {
-		t.Errorf("taken %d times: the test tested too little", taken.Load())
+	if taken.Load() != 8*25 || refused.Load() == 0 {
+		t.Errorf("taken %d times, refused %d times: want %d, and at least one refusal", taken.Load(), refused.Load(), 8*25)
 	}
 }
 
