@@ -86,6 +86,9 @@ func Walk(ctx context.Context, place policy.Place, o WalkOptions, visit func(Fou
 		return WalkStats{}, t.fail("", err)
 	}
 	defer unix.Close(top)
+	if err := ctx.Err(); err != nil {
+		return WalkStats{}, err // AfterFunc, in a goroutine of its own, may come after a small tree is done
+	}
 	if o.MaxFiles == 0 {
 		o.MaxFiles = DefaultMaxFiles
 	}
@@ -99,6 +102,8 @@ func Walk(ctx context.Context, place policy.Place, o WalkOptions, visit func(Fou
 	w.run()
 	stats := WalkStats{Files: int(min(w.files.Load(), int64(o.MaxFiles))), Links: int(w.links.Load()),
 		Unreadable: int(w.unreadable.Load()), Cut: w.cut.Load()}
+	w.mu.Lock() // the end of ctx may be told at any moment
+	defer w.mu.Unlock()
 	if errors.Is(w.err, ErrStop) {
 		return stats, nil
 	}
