@@ -8,7 +8,9 @@ require (
 	github.com/go-json-experiment/json v1.27.2 // strict JSON, behind internal/strictjson
 	github.com/google/jsonschema-go v0.4.3 // tool arguments
 	github.com/google/uuid v1.6.0 // UUIDv7
+	github.com/pelletier/go-toml/v2 v2.4.3 // configuration of agents: is it valid, and where is what
 	github.com/spf13/cobra v1.10.2 // command line of abhed and ahp
+	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f // likewise, JSON with comments, which it keeps
 	go.opentelemetry.io/otel v1.47.0 // telemetry, off unless configured
 	go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp v1.47.0 // likewise
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.47.0 // likewise

@@ -33,6 +33,11 @@ func levels() []level {
 		{pattern: "internal/proc", level: 2},
 		{pattern: "internal/chain", level: 2},
 		{pattern: "internal/ahpconfig", level: 2},
+		{pattern: "internal/trust", level: 2},
+		{pattern: "internal/hookstate", level: 2},
+		{pattern: "internal/hostconf", level: 2},
+		{pattern: "internal/confedit", level: 2},
+		{pattern: "internal/hooklog", level: 3},
 		{pattern: "ahp/elicitation", level: 2},
 		{pattern: "ahp/oauth", level: 2},
 		{pattern: "ahp/schema", level: 2},
@@ -43,7 +48,10 @@ func levels() []level {
 		{pattern: "ahp/transport/*", level: 3}, // apart, so that stdio alone links no net/http
 		{pattern: "ahp/harness", level: 4},
 		{pattern: "ahp/backend", level: 4},
-		{pattern: "ahp/backend/*", level: 4}, // likewise
+		{pattern: "ahp/backend/*", level: 4},     // likewise
+		{pattern: "ahp/adapter", level: 2},       // the contract of the adapters
+		{pattern: "ahp/adapter/shape", level: 3}, // the codec of the hosts that follow Claude Code's form
+		{pattern: "ahp/adapter/hosts", level: 5}, // the list of all
 		{pattern: "ahp/adapter/*", level: 4},
 		{pattern: "internal/workspace", level: 4},
 		{pattern: "internal/require", level: 4, testOnly: true},
@@ -56,7 +64,12 @@ func levels() []level {
 		{pattern: "ahp/conformance/vectors", level: 5},
 		{pattern: "ahp/conformance/broken*", level: 6, testOnly: true},
 		{pattern: "ahp/conformance", level: 6},
+		{pattern: "internal/selfprotect", level: 5},
 		{pattern: "internal/hookd", level: 6},
+		{pattern: "internal/install", level: 6},
+		{pattern: "internal/install/*", level: 5},
+		{pattern: "internal/coverage", level: 6},
+		{pattern: "internal/doctor", level: 6},
 		{pattern: "internal/inspect", level: 6},
 		{pattern: "internal/model", level: 7},
 		{pattern: "internal/tool", level: 7},
@@ -79,6 +92,9 @@ func levels() []level {
 		{pattern: "cmd/*", level: 14},
 		{pattern: "internal/repotest", level: free, testOnly: true},
 		{pattern: "bench", level: free, testOnly: true},
+		{pattern: "bench/*", level: free, testOnly: true},
+		{pattern: "e2e", level: free, testOnly: true},
+		{pattern: "e2e/*", level: free, testOnly: true},
 		{pattern: "docs/protocol", level: free, testOnly: true},
 		{pattern: "examples/*", level: free, testOnly: true},
 		{pattern: "examples/*/*", level: free, testOnly: true},

@@ -19,7 +19,7 @@ import (
 func Known() []string {
 	return []string{
 		"bwrap", "landlock", "postgres", "chromium", "rg", "shared", "python3", "node", "jq",
-		"bash", "busybox", "dash", "git", "ipv6", "prlimit", "procsys", "setsid", "sh", "curl", "sha256sum",
+		"bash", "busybox", "dash", "git", "ipv6", "prlimit", "procsys", "setsid", "sh", "curl", "sha256sum", "unshare",
 	}
 }
 
@@ -68,7 +68,7 @@ func Root(t testing.TB) string {
 func Missing(t testing.TB, name, reason string) {
 	t.Helper()
 	known := Known()
-	if !slices.Contains(known, name) {
+	if !slices.Contains(known, name) && !strings.HasPrefix(name, "agent-") {
 		t.Fatalf("%q is missing, and ABHED_REQUIRE can't name it; add it to require.Known", name)
 	}
 	for required := range strings.SplitSeq(os.Getenv("ABHED_REQUIRE"), ",") {
