@@ -1,0 +1,84 @@
+package claudecode
+
+import (
+	"strings"
+
+	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/adapter"
+)
+
+// answer is what the host reads on standard output. "allow" is no value of any member.
+type answer struct {
+	Continue      *bool     `json:"continue,omitzero"`
+	StopReason    string    `json:"stopReason,omitzero"`
+	SystemMessage string    `json:"systemMessage,omitzero"`
+	Decision      string    `json:"decision,omitzero"`
+	Reason        string    `json:"reason,omitzero"`
+	Specific      *specific `json:"hookSpecificOutput,omitzero"`
+}
+
+type specific struct {
+	Event             string    `json:"hookEventName"`
+	Permission        string    `json:"permissionDecision,omitzero"`
+	PermissionReason  string    `json:"permissionDecisionReason,omitzero"`
+	UpdatedInput      ahp.Raw   `json:"updatedInput,omitzero"`
+	AdditionalContext string    `json:"additionalContext,omitzero"`
+	UpdatedOutput     any       `json:"updatedToolOutput,omitzero"`
+	Decision          *behavior `json:"decision,omitzero"`
+}
+
+type behavior struct {
+	Behavior string `json:"behavior"`
+	Message  string `json:"message,omitzero"`
+}
+
+// write says a verdict.
+func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
+	native := e.Row.Native
+	if v.Deny != "" {
+		if native == "PermissionRequest" { // exit code 2 would leave the normal prompt
+			return adapter.Encode(answer{Specific: &specific{Event: native, Decision: &behavior{"deny", v.Deny}}})
+		}
+		return []byte(v.Deny), nil
+	}
+	if v.Silent() {
+		return nil, nil
+	}
+	a := answer{SystemMessage: strings.Join(v.Notices, "\n")}
+	s := specific{Event: native, AdditionalContext: strings.Join(v.Context, "\n")}
+	if v.Ask != "" {
+		s.Permission, s.PermissionReason = "ask", v.Ask
+	}
+	s.UpdatedInput = v.Input
+	if v.Output != nil {
+		s.UpdatedOutput = output(e, *v.Output)
+	}
+	if v.Stop != "" {
+		no := false
+		a.Continue, a.StopReason = &no, v.Stop
+		if e.Row.Type == ahp.ToolBefore { // the call would run before the turn ends
+			s.Permission, s.PermissionReason = "deny", v.Stop
+		}
+	}
+	if v.Continue != "" {
+		a.Decision, a.Reason = "block", v.Continue
+	}
+	if s.Permission != "" || s.UpdatedInput != nil || s.AdditionalContext != "" || s.UpdatedOutput != nil {
+		a.Specific = &s
+	}
+	return adapter.Encode(a)
+}
+
+// output is a result in the tool's own form: a string is dropped where the host expects
+// Bash's object (measured with 2.1.332).
+func output(e *adapter.Event, text string) any {
+	if e.AHP == nil || e.AHP.Tool == nil || e.AHP.Tool.Name != "Bash" {
+		return text
+	}
+	return struct {
+		Stdout      string `json:"stdout"`
+		Stderr      string `json:"stderr"`
+		Interrupted bool   `json:"interrupted"`
+		IsImage     bool   `json:"isImage"`
+	}{Stdout: text}
+}

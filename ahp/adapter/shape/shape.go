@@ -1,0 +1,221 @@
+// Package shape reads the native events of the hosts whose hooks follow Claude Code's
+// form: one JSON object with the event's name, the session, the tool's name and input.
+//
+// It guarantees that a payload without what its kind of event must have is an error,
+// and that names and inputs are kept as the host wrote them. Hosts differ in the names
+// of members and of events: a Profile says which.
+//
+// Do not assume that two hosts of this form answer alike: each package writes its own
+// answers.
+package shape
+
+import (
+	"fmt"
+
+	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/adapter"
+)
+
+// Kind says what a native event is.
+type Kind string
+
+// The kinds.
+const (
+	Before        Kind = "before"
+	After         Kind = "after"
+	Failure       Kind = "failure" // a call that failed
+	Permission    Kind = "permission"
+	Prompt        Kind = "prompt"
+	SessionStart  Kind = "session start"
+	SessionEnd    Kind = "session end"
+	Stop          Kind = "stop"
+	SubagentStart Kind = "subagent start"
+	SubagentStop  Kind = "subagent stop"
+	CompactBefore Kind = "compact before"
+	CompactAfter  Kind = "compact after"
+	Notification  Kind = "notification"
+	Batch         Kind = "batch"
+	TaskCreated   Kind = "task created"
+	TaskDone      Kind = "task done"
+)
+
+// Profile names the members of one host's payloads: each list in the order of
+// preference. An empty list is the usual name, as the field's comment gives it.
+type Profile struct {
+	// Host is the host's name.
+	Host string
+	// Event is "hook_event_name".
+	Event []string
+	// Session is "session_id", Cwd "cwd", Roots "workspace_roots", Turn "prompt_id" or
+	// "turn_id", Model "model", Version nothing.
+	Session, Cwd, Roots, Turn, Model, Version []string
+	// AgentID and AgentType are "agent_id" and "agent_type".
+	AgentID, AgentType []string
+	// Call is "tool_use_id", Tool "tool_name", Input "tool_input", Result
+	// "tool_response".
+	Call, Tool, Input, Result []string
+	// PromptText is "prompt", Last "last_assistant_message".
+	PromptText, Last []string
+	// Kinds says what each native event is.
+	Kinds map[string]Kind
+	// MCP, if set, returns the descriptor of a tool that an MCP server has.
+	MCP func(o *adapter.Object, tool string) *ahp.MCP
+	// Show, if set, returns the text of a result; nil shows a string as it is and
+	// anything else as JSON. Failed then says whether the call failed.
+	Show func(result ahp.Raw) (text string, failed bool)
+}
+
+func or(names []string, usual ...string) []string {
+	if len(names) > 0 {
+		return names
+	}
+	return usual
+}
+
+// Read reads a native event of a host.
+func (p *Profile) Read(h *adapter.Host, in adapter.Input) (*adapter.Event, error) {
+	o, err := adapter.ParseObject(in.Data)
+	if err != nil {
+		return nil, err
+	}
+	native := o.Text(or(p.Event, "hook_event_name")...)
+	if native == "" {
+		native = in.Native
+	}
+	row, kind := h.Row(native), p.Kinds[native]
+	if err := o.Err(); err != nil {
+		return nil, err
+	}
+	if row == nil || kind == "" {
+		return nil, adapter.Unknown(native)
+	}
+	out := &adapter.Event{Row: row}
+	b := p.base(o, out)
+	p.event(o, out, &b, kind, in)
+	if err := o.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", native, err)
+	}
+	if out.AHP == nil || out.AHP.Type != row.Type {
+		return nil, fmt.Errorf("bug: the native event %s was read as another event than its row says", native)
+	}
+	if row.Type == ahp.SessionStart {
+		out.AHP.Manifest = h.Manifest()
+	}
+	return out, nil
+}
+
+// base reads what every event has. A session id is needed: a call of an unknown session
+// can't be told from another's.
+func (p *Profile) base(o *adapter.Object, out *adapter.Event) adapter.Base {
+	b := adapter.Base{
+		Session: o.Text(or(p.Session, "session_id")...), Cwd: o.Text(or(p.Cwd, "cwd")...), Roots: o.Texts(or(p.Roots, "workspace_roots")...),
+		Turn: o.Text(or(p.Turn, "prompt_id", "turn_id")...), AgentID: o.Text(or(p.AgentID, "agent_id")...),
+		AgentType: o.Text(or(p.AgentType, "agent_type")...), Permission: o.Text("permission_mode", "permissionMode"),
+	}
+	b.Model = o.Text(or(p.Model, "model")...)
+	if len(p.Version) > 0 {
+		b.Version = o.Text(p.Version...)
+	}
+	out.Version, out.Agent = b.Version, b.AgentID != ""
+	return b
+}
+
+func (p *Profile) call(o *adapter.Object, out *adapter.Event) adapter.Call {
+	c := adapter.Call{ID: o.Text(or(p.Call, "tool_use_id")...), Name: o.Need(or(p.Tool, "tool_name")...), Input: o.Input(or(p.Input, "tool_input")...)}
+	if p.MCP != nil {
+		c.MCP = p.MCP(o, c.Name)
+	}
+	out.Tool = c.Input
+	return c
+}
+
+// event builds the event of the protocol.
+func (p *Profile) event(o *adapter.Object, out *adapter.Event, b *adapter.Base, kind Kind, in adapter.Input) {
+	switch kind {
+	case Before:
+		out.AHP = b.ToolBefore(p.call(o, out))
+	case After, Failure:
+		out.AHP = b.ToolAfter(p.call(o, out), p.result(o, kind))
+	case Permission:
+		out.AHP = b.PermissionRequest(p.call(o, out), objects(o.List("permission_suggestions", "suggestions")))
+	case Prompt:
+		out.AHP = b.Prompt(o.Text(or(p.PromptText, "prompt")...), in.Data)
+	case SessionStart:
+		out.AHP = b.SessionStart(p.Host, o.Text("source", "trigger"))
+	case SessionEnd:
+		reason := o.Text("reason", "source")
+		out.AHP = b.SessionEnd(endings()[reason], reason)
+	case Stop, SubagentStop:
+		var done int64
+		if o.Bool("stop_hook_active") {
+			done = max(out.Row.Continuations, 1)
+		}
+		out.AHP = b.Finish("completed", done, o.Text(or(p.Last, "last_assistant_message")...), in.Data)
+	case SubagentStart:
+		out.AHP = b.Task(out.Row.Type, o.Need(or(p.AgentID, "agent_id")...), "create", b.AgentType, nil)
+	case TaskCreated, TaskDone:
+		operation := map[Kind]string{TaskCreated: "create", TaskDone: "update"}[kind]
+		out.AHP = b.Task(out.Row.Type, o.Need("task_id", "todo_id", "id"), operation, o.Text("task_subject", "subject", "task_description"), nil)
+	case CompactBefore:
+		out.AHP = b.CompactBefore(o.Text("trigger"), o.Text("custom_instructions"))
+	case CompactAfter:
+		out.AHP = b.CompactAfter(o.Text("compact_summary", "summary"))
+	case Notification:
+		out.AHP = b.Attention(o.Text("notification_type"), o.Text("title"), o.Text("message"))
+	case Batch:
+		out.AHP = p.batch(o, b, in)
+	}
+}
+
+// objects returns the items that are objects: suggestions are opaque objects.
+func objects(list []ahp.Raw) []ahp.Raw {
+	var out []ahp.Raw
+	for _, r := range list {
+		if r.IsObject() {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func endings() map[string]string {
+	return map[string]string{"completed": "completed", "logout": "completed", "prompt_input_exit": "completed", "clear": "completed", "error": "error", "interrupt": "cancelled"}
+}
+
+func (p *Profile) result(o *adapter.Object, kind Kind) adapter.Result {
+	r := adapter.Result{Milliseconds: o.Milliseconds("duration_ms"), Failed: kind == Failure, Interrupted: o.Bool("is_interrupt")}
+	raw := o.Raw(or(p.Result, "tool_response")...)
+	if kind == Failure && raw == nil {
+		raw = o.Raw("error")
+	}
+	if p.Show == nil || raw == nil {
+		r.Text = adapter.Show(raw)
+		return r
+	}
+	var failed bool
+	r.Text, failed = p.Show(raw)
+	r.Failed = r.Failed || failed
+	return r
+}
+
+// batch reads the calls that a model made together.
+func (p *Profile) batch(o *adapter.Object, b *adapter.Base, in adapter.Input) *ahp.Event {
+	e := b.Event(ahp.ToolBatchAfter)
+	for _, raw := range o.List("tool_calls") {
+		item, err := adapter.ParseObject(raw)
+		if err != nil {
+			continue
+		}
+		c := p.call(item, &adapter.Event{})
+		if c.ID == "" || item.Err() != nil {
+			continue
+		}
+		tool := ahp.Tool{Name: c.Name, Input: c.Input, Origin: ahp.OriginNative, MCP: c.MCP}
+		if c.MCP != nil {
+			tool.Origin = ahp.OriginMCP
+		}
+		e.Calls = append(e.Calls, ahp.BatchCall{Call: ahp.Identity{ID: c.ID}, Tool: tool, Path: adapter.Path, Outcome: "ok", Execution: *ahp.Executed()})
+	}
+	e.Batch = &ahp.Batch{ID: "batch-" + adapter.Digest(in.Data), Synthesized: true}
+	return e
+}

@@ -1,0 +1,39 @@
+package adapter
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxReason bounds a text that a host is told, in bytes.
+const MaxReason = 4 << 10
+
+// Clean returns s for a host's answer: valid UTF-8 without control characters but line
+// feeds and tabs, and without what changes the direction of text or hides in it, of at
+// most MaxReason bytes. Hosts pass such texts on raw to a terminal or to a model.
+func Clean(s string) string {
+	s = strings.TrimSpace(Printable(s))
+	if len(s) <= MaxReason {
+		return s
+	}
+	const more = " […]"
+	cut := MaxReason - len(more)
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + more
+}
+
+// Printable is Clean without the bound, for content that isn't ours to cut.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+}
