@@ -51,6 +51,7 @@ func levels() []level {
 		{pattern: "ahp/backend/*", level: 4},     // likewise
 		{pattern: "ahp/adapter", level: 2},       // the contract of the adapters
 		{pattern: "ahp/adapter/shape", level: 3}, // the codec of the hosts that follow Claude Code's form
+		{pattern: "ahp/adapter/adaptertest", level: 3, testOnly: true},
 		{pattern: "ahp/adapter/hosts", level: 5}, // the list of all
 		{pattern: "ahp/adapter/*", level: 4},
 		{pattern: "internal/workspace", level: 4},

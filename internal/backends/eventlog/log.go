@@ -13,12 +13,7 @@ package eventlog
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/abhed/abhed/ahp"
@@ -51,12 +46,7 @@ type Log struct {
 	path string
 	opts Options
 
-	mu   sync.Mutex
-	file *os.File
-	// head and size are how the file was left by this Log: another process may have
-	// written since.
-	head chain.Link
-	size int64
+	file *chain.File
 }
 
 var _ backend.Observer = (*Log)(nil)
@@ -64,36 +54,22 @@ var _ backend.Observer = (*Log)(nil)
 // Open opens the log at path, or makes it with mode 0600. The file must end with a
 // sound line of a chain; Verify tells about the others.
 func Open(path string, opts Options) (*Log, error) {
-	if opts.MaxBytes <= 0 {
-		opts.MaxBytes = 64 << 20
-	}
-	if opts.Keep <= 0 {
-		opts.Keep = 4
-	}
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
 	l := &Log{path: path, opts: opts}
-	if err := l.reopen(); err != nil {
-		return nil, err
-	}
-	err := l.locked(func() error {
-		_, err := l.catchUp()
-		return err
+	file, err := chain.OpenFile(path, chain.FileOptions{
+		MaxBytes: opts.MaxBytes, Keep: opts.Keep, Beside: []string{headSuffix}, EachSync: true, Heading: l.heading, Written: l.sign,
 	})
 	if err != nil {
-		l.file.Close()
-		return nil, err
+		return nil, fmt.Errorf("eventlog: %w", err)
 	}
+	l.file = file
 	return l, nil
 }
 
 // Close closes the file; everything is on disk already.
-func (l *Log) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.file.Close()
-}
+func (l *Log) Close() error { return l.file.Close() }
 
 // Manifest returns what the backend takes, as an answer to discovery: every event,
 // for observation, and for interception without any effect.
@@ -164,157 +140,29 @@ func (l *Log) append(mode string, e *ahp.Event) error {
 			return err
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.locked(func() error {
-		cut, err := l.catchUp()
-		if err != nil {
-			return err
-		}
-		out.Cut = cut
-		if l.size > 0 && l.size+int64(len(out.Event))+1024 > l.opts.MaxBytes {
-			if err := l.rotate(); err != nil {
-				return err
-			}
-		}
-		return l.write(out)
-	})
+	err = l.file.Append(len(out.Event)+1024, func(p chain.Place) ([]byte, string, error) { return seal(out, p) })
+	if err != nil {
+		return fmt.Errorf("eventlog: %w", err)
+	}
+	return nil
 }
 
 func clip(s string) string { return s[:min(len(s), 1024)] }
 
-// write seals and appends one line; the file is locked.
-func (l *Log) write(e entry) error {
-	e.Seq, e.Prev = l.head.Seq+1, l.head.Hash
+// heading is the first line after another log was put aside.
+func (l *Log) heading(p chain.Place) ([]byte, string, error) {
+	return seal(entry{Time: ahp.Timestamp(l.opts.Now())}, p)
+}
+
+// seal makes the line of e at its place.
+func seal(e entry, p chain.Place) ([]byte, string, error) {
+	e.Seq, e.Prev, e.Cut = p.Seq, p.Prev, p.Cut
+	if p.Continues != nil {
+		e.Continues = &continued{Seq: p.Continues.Seq, Hash: p.Continues.Hash}
+	}
 	object, err := strictjson.Marshal(e)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	line, hash, err := chain.Seal(object)
-	if err != nil {
-		return fmt.Errorf("eventlog: %w", err)
-	}
-	if _, err := l.file.WriteAt(append(line, '\n'), l.size); err != nil {
-		return fmt.Errorf("eventlog: %w", err)
-	}
-	if err := l.file.Sync(); err != nil {
-		return fmt.Errorf("eventlog: %w", err)
-	}
-	l.size += int64(len(line)) + 1
-	l.head = chain.Link{Seq: e.Seq, Prev: e.Prev, Hash: hash}
-	return l.sign()
-}
-
-// locked calls f with the file locked against other processes. If the log was put
-// aside by one of them, the new one is opened.
-func (l *Log) locked(f func() error) error {
-	for range 16 {
-		file := l.file
-		if err := flock(file, syscall.LOCK_EX); err != nil {
-			return fmt.Errorf("eventlog: lock %s: %w", l.path, err)
-		}
-		mine, err := file.Stat()
-		if err != nil {
-			return fmt.Errorf("eventlog: %w", err)
-		}
-		if there, err := os.Stat(l.path); err == nil && os.SameFile(mine, there) {
-			err := f()
-			flock(l.file, syscall.LOCK_UN) // f may have put file aside and locked another
-			return err
-		}
-		flock(file, syscall.LOCK_UN)
-		file.Close()
-		if err := l.reopen(); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("eventlog: %s is replaced again and again", l.path)
-}
-
-func flock(f *os.File, how int) error {
-	for {
-		err := syscall.Flock(int(f.Fd()), how)
-		if !errors.Is(err, syscall.EINTR) {
-			return err
-		}
-	}
-}
-
-func (l *Log) reopen() error {
-	f, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return fmt.Errorf("eventlog: %w", err)
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		f.Close()
-		return fmt.Errorf("eventlog: %s isn't a regular file", l.path)
-	}
-	l.file, l.head, l.size = f, chain.Link{}, 0
-	return nil
-}
-
-// catchUp finds where the file ends and cuts off a line that is half written; cut is
-// how many bytes that were. The file is locked.
-func (l *Log) catchUp() (cut int64, err error) {
-	info, err := l.file.Stat()
-	if err != nil {
-		return 0, fmt.Errorf("eventlog: %w", err)
-	}
-	if info.Size() == l.size {
-		return 0, nil
-	}
-	line, end, err := lastLine(l.file, info.Size())
-	if err != nil {
-		return 0, fmt.Errorf("eventlog: %s: %w", l.path, err)
-	}
-	head := chain.Link{}
-	if end > 0 {
-		computed, stated, err := chain.HashOf(line)
-		if err == nil && computed != stated {
-			err = errors.New("its hash doesn't fit")
-		}
-		if err == nil {
-			head, err = chain.ParseLink(line)
-		}
-		if err != nil {
-			return 0, fmt.Errorf("eventlog: %s: the last line isn't one of a log: %w; move the file away to begin another", l.path, err)
-		}
-	}
-	if cut = info.Size() - end; cut > 0 {
-		if err := l.file.Truncate(end); err != nil {
-			return 0, fmt.Errorf("eventlog: %w", err)
-		}
-	}
-	l.head, l.size = head, end
-	return cut, nil
-}
-
-// rotate puts the log aside and begins another; the file is locked and stays so for
-// others until they see that it was replaced.
-func (l *Log) rotate() error {
-	for _, suffix := range []string{"", headSuffix} {
-		for i := l.opts.Keep; i > 0; i-- {
-			from := fmt.Sprintf("%s.%d%s", l.path, i-1, suffix)
-			if i == 1 {
-				from = l.path + suffix
-			}
-			err := os.Rename(from, fmt.Sprintf("%s.%d%s", l.path, i, suffix))
-			if err != nil && !errors.Is(err, os.ErrNotExist) {
-				return fmt.Errorf("eventlog: put %s aside: %w", filepath.Base(from), err)
-			}
-		}
-	}
-	before, old := l.head, l.file
-	// Another process may have begun the new log in the meantime.
-	if err := l.reopen(); err != nil {
-		return err
-	}
-	defer old.Close() // unlocks it as well
-	if err := flock(l.file, syscall.LOCK_EX); err != nil {
-		return fmt.Errorf("eventlog: %w", err)
-	}
-	if _, err := l.catchUp(); err != nil {
-		return err
-	}
-	return l.write(entry{Time: ahp.Timestamp(l.opts.Now()), Continues: &continued{Seq: before.Seq, Hash: before.Hash}})
+	return chain.Seal(object)
 }

@@ -22,11 +22,11 @@ type signedHead struct {
 }
 
 // sign writes where the log stands; the file is locked.
-func (l *Log) sign() error {
+func (l *Log) sign(head chain.Link) error {
 	if l.opts.Key == nil {
 		return nil
 	}
-	h := chain.Head{Log: filepath.Base(l.path), Seq: l.head.Seq, Hash: l.head.Hash}
+	h := chain.Head{Log: filepath.Base(l.path), Seq: head.Seq, Hash: head.Hash}
 	text, err := strictjson.Marshal(signedHead{Log: h.Log, Seq: h.Seq, Hash: h.Hash, Key: l.opts.Key.ID(), Signature: l.opts.Key.Sign(h)})
 	if err != nil {
 		return err

@@ -1,10 +1,9 @@
-package eventlog
+package chain
 
 import (
+	"errors"
 	"fmt"
 	"io"
-
-	"github.com/abhed/abhed/internal/chain"
 )
 
 // lastLine returns the last whole line of a file of the given size, and the offset
@@ -13,7 +12,7 @@ func lastLine(f io.ReaderAt, size int64) (line []byte, end int64, err error) {
 	step := int64(64 << 10)
 	var tail []byte // what was read, from offset at
 	at, last := size, -1
-	for at > 0 && len(tail) <= 2*chain.MaxLine {
+	for at > 0 && len(tail) <= 2*MaxLine {
 		n := min(step, at)
 		chunk := make([]byte, n, int(n)+len(tail))
 		if _, err := f.ReadAt(chunk, at-n); err != nil {
@@ -43,4 +42,25 @@ func lastLine(f io.ReaderAt, size int64) (line []byte, end int64, err error) {
 		return nil, 0, nil // nothing but a line half written
 	}
 	return tail[:last], int64(last) + 1, nil
+}
+
+// lastLink returns the link of the last whole line of a file of the given size, the
+// zero Link if there is none, and the offset behind it.
+func lastLink(f io.ReaderAt, size int64) (Link, int64, error) {
+	line, end, err := lastLine(f, size)
+	if err != nil || end == 0 {
+		return Link{}, 0, err
+	}
+	computed, stated, err := HashOf(line)
+	if err == nil && computed != stated {
+		err = errors.New("its hash doesn't fit")
+	}
+	var head Link
+	if err == nil {
+		head, err = ParseLink(line)
+	}
+	if err != nil {
+		return Link{}, 0, fmt.Errorf("the last line isn't one of a log: %w; move the file away to begin another", err)
+	}
+	return head, end, nil
 }

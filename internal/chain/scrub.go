@@ -1,4 +1,4 @@
-package eventlog
+package chain
 
 import (
 	"bytes"
@@ -18,7 +18,8 @@ const removed = "[removed]"
 // be found in everything.
 const minSecret = 8
 
-// Scrubber returns a function for Options.Scrub. It replaces, in every string value
+// Scrubber returns a function that takes secrets out of an event before it is logged.
+// It replaces, in every string value
 // of an event, the given values and what is shaped like a credential: tokens of
 // well-known issuers, private keys, authorization headers, passwords in URLs and in
 // assignments; and the whole value of a member whose name says that it is one.
@@ -28,7 +29,7 @@ func Scrubber(values []string) (func(event []byte) ([]byte, error), error) {
 	var pairs []string
 	for _, v := range values {
 		if len(v) < minSecret {
-			return nil, fmt.Errorf("eventlog: a value of %d bytes is too short to be scrubbed; at least %d are needed", len(v), minSecret)
+			return nil, fmt.Errorf("chain: a value of %d bytes is too short to be scrubbed; at least %d are needed", len(v), minSecret)
 		}
 		pairs = append(pairs, v, removed)
 	}
