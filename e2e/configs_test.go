@@ -111,6 +111,13 @@ func opencode(name string) func(*stage) [][]string {
 				"options": object{"baseURL": s.url + "/v1", "apiKey": "test-key"},
 				"models":  object{"mock-model": object{"name": "mock", "limit": object{"context": 200000, "output": 4096}}}}},
 		})
+		// It waits for npm to install this into each folder of configuration, more
+		// than a minute where there is no network. The plugins here don't use it.
+		dependency := object{"@" + scopeOf(name) + "/plugin": s.version()}
+		s.write(dir+"/package.json", object{"dependencies": dependency})
+		s.write(dir+"/package-lock.json", object{"lockfileVersion": 3, "requires": true, "packages": object{
+			"": object{"dependencies": dependency}, "node_modules/@" + scopeOf(name) + "/plugin": object{"version": s.version()}}})
+		s.write(dir+"/node_modules/@"+scopeOf(name)+"/plugin/package.json", object{"name": "@" + scopeOf(name) + "/plugin", "version": s.version()})
 		s.set(map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"})
 		argv := []string{s.program(".bin", name), "run"}
 		if name == "kilo" {
@@ -118,6 +125,14 @@ func opencode(name string) func(*stage) [][]string {
 		}
 		return [][]string{append(argv, prompt)}
 	}
+}
+
+// scopeOf is the npm scope of the packages of opencode or its fork.
+func scopeOf(name string) string {
+	if name == "kilo" {
+		return "kilocode"
+	}
+	return "opencode-ai"
 }
 
 func pi(s *stage) [][]string {

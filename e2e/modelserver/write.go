@@ -96,7 +96,7 @@ func with(o, more object) object {
 }
 
 func (ans answer) anthropic(w http.ResponseWriter) {
-	var blocks []object
+	blocks := []object{}
 	if ans.turn.Text != "" {
 		blocks = append(blocks, object{"type": "text", "text": ans.turn.Text})
 	}
@@ -165,7 +165,7 @@ func (ans answer) chat(w http.ResponseWriter) {
 }
 
 func (ans answer) gemini(w http.ResponseWriter) {
-	var parts []object
+	parts := []object{}
 	if ans.turn.Text != "" {
 		parts = append(parts, object{"text": ans.turn.Text})
 	}
