@@ -1,0 +1,77 @@
+package hookd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/harness"
+)
+
+// Fit returns a copy of reg that holds for one host, whose manifest is m, with a note
+// for each thing that doesn't: one registration serves hosts of different power. A
+// subscription to events that this host doesn't have never fires; one that would
+// intercept, fail-open, where the host can only be watched, watches. A fail-closed one
+// there would promise what can't be held: the error says so, and nothing is skipped.
+func Fit(reg *ahp.Registration, m *ahp.Manifest) (*ahp.Registration, []string, error) {
+	out := &ahp.Registration{ProtocolVersion: reg.ProtocolVersion}
+	var notes []string
+	for i := range reg.Hooks {
+		b := reg.Hooks[i]
+		b.Subscriptions = nil
+		for j := range reg.Hooks[i].Subscriptions {
+			list, said, err := fitOne(&reg.Hooks[i].Subscriptions[j], m)
+			if err != nil {
+				return nil, nil, fmt.Errorf("backend %s, subscription %d: %w", b.ID, j, err)
+			}
+			for _, s := range said {
+				notes = append(notes, fmt.Sprintf("backend %s, subscription %d: %s", b.ID, j, s))
+			}
+			b.Subscriptions = append(b.Subscriptions, list...)
+		}
+		if len(b.Subscriptions) > 0 {
+			out.Hooks = append(out.Hooks, b)
+		}
+	}
+	if bad := harness.Misfits(out, m); len(bad) > 0 {
+		return nil, nil, fmt.Errorf("backend %s, subscription %d: %s", bad[0].Backend, bad[0].Subscription, bad[0].Why)
+	}
+	return out, notes, nil
+}
+
+// fitOne returns what becomes of one subscription.
+func fitOne(s *ahp.Subscription, m *ahp.Manifest) (out []ahp.Subscription, notes []string, err error) {
+	keep, watch := *s, *s
+	keep.Events, watch.Events = nil, nil
+	watch.Mode, watch.TimeoutMs, watch.FailurePolicy = ahp.ModeObserve, nil, ""
+	for _, selector := range s.Events {
+		t := ahp.EventType(selector)
+		switch {
+		case t.Known() && m.Advertises(t, s.Mode) != nil, !t.Known() && selects(selector, s.Mode, m):
+			keep.Events = append(keep.Events, selector)
+		case s.Mode == ahp.ModeIntercept && s.FailurePolicy == ahp.FailClosed && t.Known():
+			return nil, nil, fmt.Errorf("found fail-closed for %s, which this host has no way to block; expected fail-open, or a subscription without it", t)
+		case t.Known() && s.Mode == ahp.ModeIntercept && m.Advertises(t, ahp.ModeObserve) != nil:
+			watch.Events = append(watch.Events, selector)
+			notes = append(notes, fmt.Sprintf("%s is only observed here: this host can't be kept from it", t))
+		default:
+			notes = append(notes, fmt.Sprintf("%s never happens here: this host has no hook for it", selector))
+		}
+	}
+	if len(keep.Events) > 0 {
+		out = append(out, keep)
+	}
+	if len(watch.Events) > 0 {
+		out = append(out, watch)
+	}
+	return out, notes, nil
+}
+
+// selects reports whether a wildcard selects an event that m offers in a mode.
+func selects(selector string, mode ahp.Mode, m *ahp.Manifest) bool {
+	family, is := strings.CutSuffix(selector, "*")
+	return is && slices.ContainsFunc(m.Events, func(e ahp.ManifestEvent) bool {
+		return strings.HasPrefix(string(e.Event), family) && slices.Contains(e.Modes, mode)
+	})
+}
