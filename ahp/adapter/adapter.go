@@ -87,6 +87,9 @@ type Event struct {
 	// Tool is the native input of a call as it came, for a host that wants it back with
 	// a rewrite; nil elsewhere.
 	Tool ahp.Raw
+	// Native, if not nil, is what may be passed on as the native event instead of
+	// Input.Data: the payload without contents that nobody selected.
+	Native ahp.Raw
 	// Agent tells that the event is of a sub-agent.
 	Agent bool
 	// Detail is what the dialect itself has to remember between Read and Write, such as

@@ -93,6 +93,14 @@ func (o *Object) Milliseconds(names ...string) *int64 {
 	return &n
 }
 
+// Count returns a whole number of 0 or more, rounded down; 0 for none.
+func (o *Object) Count(names ...string) int64 {
+	if n := o.Milliseconds(names...); n != nil {
+		return *n
+	}
+	return 0
+}
+
 // Object returns a member that is an object; an empty one for none.
 func (o *Object) Object(names ...string) *Object {
 	name, raw := o.find(names)

@@ -82,6 +82,12 @@ func (p *Profile) Read(h *adapter.Host, in adapter.Input) (*adapter.Event, error
 	if native == "" {
 		native = in.Native
 	}
+	return p.ReadAs(h, in, o, native)
+}
+
+// ReadAs reads a native event whose name the caller found, for a host that doesn't
+// always say it in one member. o is in.Data.
+func (p *Profile) ReadAs(h *adapter.Host, in adapter.Input, o *adapter.Object, native string) (*adapter.Event, error) {
 	row, kind := h.Row(native), p.Kinds[native]
 	if err := o.Err(); err != nil {
 		return nil, err
