@@ -93,8 +93,8 @@ func (f *File) Append(size int, make func(Place) (line []byte, hash string, err 
 	if f.closed {
 		return fmt.Errorf("%s: %w", f.path, os.ErrClosed)
 	}
-	return f.locked(func() error {
-		if err := f.catchUp(); err != nil {
+	return f.locked(func(there int64) error {
+		if err := f.catchUp(there); err != nil {
 			return err
 		}
 		if f.size > 0 && f.size+int64(size) > f.opts.MaxBytes {
@@ -163,7 +163,7 @@ func (f *File) write(make func(Place) ([]byte, string, error), continues *Link) 
 
 // locked calls do with the file locked against other processes. If the log was put
 // aside by one of them, the new one is opened.
-func (f *File) locked(do func() error) error {
+func (f *File) locked(do func(size int64) error) error {
 	for range 16 {
 		file := f.file
 		if err := lock(file, f.opts.Wait); err != nil {
@@ -174,7 +174,7 @@ func (f *File) locked(do func() error) error {
 			return fmt.Errorf("%s: %w", f.path, err)
 		}
 		if there, err := os.Lstat(f.path); err == nil && os.SameFile(mine, there) || !f.opts.Private && f.sameTarget(mine) {
-			err := do()
+			err := do(mine.Size())
 			_ = flock(f.file, syscall.LOCK_UN) // do may have put file aside and locked another
 			return err
 		}
@@ -259,21 +259,17 @@ func private(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// catchUp finds where the file ends and cuts off a line that is half written. The
-// file is locked.
-func (f *File) catchUp() error {
-	info, err := f.file.Stat()
-	if err != nil {
-		return fmt.Errorf("%s: %w", f.path, err)
-	}
-	if info.Size() == f.size {
+// catchUp finds where the file, which has size bytes, ends and cuts off a line that is
+// half written. The file is locked.
+func (f *File) catchUp(size int64) error {
+	if size == f.size {
 		return nil
 	}
-	head, end, err := lastLink(f.file, info.Size())
+	head, end, err := lastLink(f.file, size)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
-	if cut := info.Size() - end; cut > 0 {
+	if cut := size - end; cut > 0 {
 		if err := f.file.Truncate(end); err != nil {
 			return fmt.Errorf("%s: cut off a line half written: %w", f.path, err)
 		}

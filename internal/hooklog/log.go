@@ -15,11 +15,13 @@
 package hooklog
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -113,13 +115,18 @@ func (l *Log) Append(e *Entry) error {
 		e.Time = ahp.Timestamp(l.now())
 	}
 	out := *e
+	out.Continues, out.Cut = nil, 0
 	if len(out.Event) > maxEvent {
 		out.Omitted = fmt.Sprintf("the event has %d bytes", len(out.Event))
 		out.Event = nil
 	}
-	err := l.file.Append(len(out.Event)+4096, func(p chain.Place) ([]byte, string, error) {
-		return l.seal(&out, p)
-	})
+	// Almost all of the work is done before the log is locked.
+	text, err := l.text(&out, chain.Place{Seq: ahead, Prev: zeroHash})
+	if err == nil {
+		err = l.file.Append(len(text)+256, func(p chain.Place) ([]byte, string, error) {
+			return l.seal(text, &out, p)
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("the decision can't be logged: %w", err)
 	}
@@ -127,11 +134,14 @@ func (l *Log) Append(e *Entry) error {
 	return nil
 }
 
-// zeroHash stands where the hash is put.
-const zeroHash = "0000000000000000000000000000000000000000000000000000000000000000"
+const (
+	// zeroHash stands where a hash is put, and ahead where the number is.
+	zeroHash = "0000000000000000000000000000000000000000000000000000000000000000"
+	ahead    = 1
+)
 
-// seal makes the line of e.
-func (l *Log) seal(e *Entry, p chain.Place) ([]byte, string, error) {
+// text returns the canonical line of e at p, with zeros for its hash.
+func (l *Log) text(e *Entry, p chain.Place) ([]byte, error) {
 	e.Seq, e.Prev, e.Cut, e.Hash = p.Seq, p.Prev, p.Cut, zeroHash
 	if p.Continues != nil {
 		e.Continues = &Continued{Hash: p.Continues.Hash, Seq: p.Continues.Seq}
@@ -140,18 +150,59 @@ func (l *Log) seal(e *Entry, p chain.Place) ([]byte, string, error) {
 	if err == nil {
 		text, err = l.scrub(text)
 	}
-	if err == nil {
+	if err == nil && !strictjson.IsCanonical(text) {
 		text, err = strictjson.Canonical(text)
 	}
+	if err == nil && len(text) > chain.MaxLine {
+		err = fmt.Errorf("it has %d bytes as a line, the limit is %d", len(text), chain.MaxLine)
+	}
+	return text, err
+}
+
+// seal makes the line of e at p of the text that stands for it at another place.
+func (l *Log) seal(text []byte, e *Entry, p chain.Place) (line []byte, hash string, err error) {
+	if p.Cut != 0 || p.Continues != nil || p.Prev == "" {
+		if text, err = l.text(e, p); err != nil {
+			return nil, "", err
+		}
+	} else if text, err = moved(text, p); err != nil {
+		return nil, "", err
+	}
+	at, err := member(text, "hash")
 	if err != nil {
 		return nil, "", err
 	}
-	at := strings.Index(string(text), `"hash":"`+zeroHash+`","`)
-	if at < 0 {
-		return nil, "", fmt.Errorf("a line without the place of its hash")
-	}
-	e.Hash = chain.Stamp(text, at)
+	e.Seq, e.Prev, e.Hash = p.Seq, p.Prev, chain.Stamp(text, at)
 	return text, e.Hash, nil
+}
+
+// moved returns the text of a line with another place.
+func moved(text []byte, p chain.Place) ([]byte, error) {
+	prev, err := member(text, "prev")
+	if err != nil {
+		return nil, err
+	}
+	seq, err := member(text, "seq")
+	if err != nil {
+		return nil, err
+	}
+	prev, seq = prev+len(`"prev":"`), seq+len(`"seq":`)
+	out := make([]byte, 0, len(text)+24) // the number is longer, and a line feed follows
+	out = append(out, text[:prev]...)
+	out = append(out, p.Prev...)
+	out = append(out, text[prev+chain.HashSize:seq]...)
+	out = strconv.AppendInt(out, p.Seq, 10)
+	return append(out, text[seq+1:]...), nil
+}
+
+// member returns where the member hash, prev or seq of a line stands. No other member
+// from hash on, in the order of names, holds objects with members of these names, and
+// a quote within a string is escaped.
+func member(text []byte, name string) (int, error) {
+	if at := bytes.LastIndex(text, []byte(`"`+name+`":`)); at >= 0 {
+		return at, nil
+	}
+	return 0, fmt.Errorf("the line has no member %s", name)
 }
 
 // Sync has everything that this process appended on disk.
@@ -163,12 +214,8 @@ func (l *Log) Close() error {
 	if e := l.file.Close(); err == nil {
 		err = e
 	}
-	if errIsClosed(err) {
+	if errors.Is(err, fs.ErrClosed) {
 		return nil
 	}
 	return err
-}
-
-func errIsClosed(err error) bool {
-	return err != nil && strings.Contains(err.Error(), fs.ErrClosed.Error())
 }
