@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/abhed/abhed/ahp/adapter"
@@ -151,6 +153,12 @@ func (l *hookLine) answer(ctx context.Context, sys system) (hookd.Answer, error)
 	if err == nil {
 		return a, nil
 	}
+	if ctx.Err() != nil {
+		return a, errors.New("the service didn't answer in time")
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		_ = hookd.Start(exe, l.call.Home) // for the next call; this one doesn't depend on it
+	}
 	return l.here(ctx)
 }
 
@@ -181,10 +189,13 @@ func readEvent(ctx context.Context, in io.Reader) ([]byte, error) {
 
 // here judges in this process.
 func (l *hookLine) here(ctx context.Context) (a hookd.Answer, err error) {
-	j, err := hookd.New(hookd.Options{Home: l.call.Home})
+	j, err := hookd.New(judgeOptions(l.call.Home))
 	if err != nil {
 		return a, err
 	}
 	defer j.Close()
 	return j.Do(ctx, &l.call)
 }
+
+// judgeOptions is what this program judges with, in a hook and in the service alike.
+func judgeOptions(home string) hookd.Options { return hookd.Options{Home: home} }
