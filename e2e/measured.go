@@ -23,7 +23,7 @@ package e2e
 // row per cell of the matrix agent × scenario × policy.
 //
 //	{"schema":1,"rows":[{"host":"codex","version":"0.171.0","date":"2026-11-30","system":"linux/amd64",
-//	  "scenario":"deny","policy":"fail-closed","scope":"user","ran":false,"told":true,"logged":true,"note":""}]}
+//	  "scenario":"deny","policy":"fail-closed","scope":"user","ran":false,"changed":false,"told":true,"logged":true,"note":""}]}
 //
 // Rows are sorted by host, version, scenario and policy, and no two agree in
 // these four. An update of some agents alone keeps the rows of the others.
@@ -53,12 +53,14 @@ type Row struct {
 	Policy string `json:"policy"`
 	// Scope is where the hook was installed: user.
 	Scope string `json:"scope"`
-	// Ran says that the tool call was carried out. Told says that the model was told
-	// the reason, or for a call that ran and was not rewritten its true result.
+	// Ran says that the tool call was carried out as the model wrote it. Told says that the model was told
+	// why it was not, or else its result.
 	// Logged says that the decision is in the log of this machine.
-	Ran    bool `json:"ran"`
-	Told   bool `json:"told"`
-	Logged bool `json:"logged"`
+	// Changed says that it was carried out as the backend rewrote it.
+	Ran     bool `json:"ran"`
+	Changed bool `json:"changed"`
+	Told    bool `json:"told"`
+	Logged  bool `json:"logged"`
 	// Note says what is remarkable: the proof of an exception, and how often the
 	// run had to be repeated because the agent never asked its model.
 	Note string `json:"note,omitempty"`

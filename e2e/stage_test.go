@@ -69,7 +69,12 @@ const (
 // not installed.
 func newStage(t testing.TB, a agent) *stage {
 	t.Helper()
-	agents := agentsDir(t, a)
+	return stageIn(t, agentsDir(t, a), a)
+}
+
+// stageIn prepares a stage for an agent of the folder.
+func stageIn(t testing.TB, agents string, a agent) *stage {
+	t.Helper()
 	git := require.Path(t, "git")
 	// Not t.TempDir: a socket's path in the home has to be short, and what an agent
 	// leaves behind must not fail the test.

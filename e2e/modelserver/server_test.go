@@ -201,7 +201,11 @@ func TestSide(t *testing.T) {
 			if !strictjson.Equal([]byte(textIn(t, shaped)), []byte(fits)) {
 				t.Errorf("got %s, want a text that is %s", shaped, fits)
 			}
-			if s.Called() || len(s.Requests()) != 2 {
+			_, other := post(t, url+talk.path, strings.NewReplacer("STREAM", "", `"sh"`, `"other"`).Replace(talk.first))
+			if !strings.Contains(other, "a title") {
+				t.Errorf("without the main tool: want a short text, got %s", other)
+			}
+			if s.Called() || len(s.Requests()) != 3 {
 				t.Errorf("requests on the side count as the conversation: %+v", s.Requests())
 			}
 		})
