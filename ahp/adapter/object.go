@@ -13,8 +13,11 @@ import (
 //
 // A member of another kind than asked for is a fault, which Err returns: a payload that
 // isn't what a host is known to send is an unknown shape, not an absent value.
+//
+// An object inside another has its faults in common with it.
 type Object struct {
 	members map[string]ahp.Raw
+	outer   *Object
 	fault   error
 }
 
@@ -30,8 +33,23 @@ func ParseObject(data []byte) (*Object, error) {
 	return o, nil
 }
 
-// Err returns the first fault that a method met.
-func (o *Object) Err() error { return o.fault }
+// Err returns the first fault that a method met, of this object, of what is inside it or
+// of what it is inside of.
+func (o *Object) Err() error { return o.outermost().fault }
+
+// Fail makes err a fault, unless there is one already.
+func (o *Object) Fail(err error) {
+	if top := o.outermost(); top.fault == nil {
+		top.fault = err
+	}
+}
+
+func (o *Object) outermost() *Object {
+	for o.outer != nil {
+		o = o.outer
+	}
+	return o
+}
 
 // Raw returns the member as it was written; nil for none.
 func (o *Object) Raw(names ...string) ahp.Raw {
@@ -56,8 +74,8 @@ func read[T any](o *Object, names []string, kind string) (v T) {
 	if raw == nil {
 		return v
 	}
-	if err := strictjson.Unmarshal(raw, &v, strictjson.Options{}); err != nil && o.fault == nil {
-		o.fault = fmt.Errorf("the native event isn't what this host is known to send: member %q is no %s", name, kind)
+	if err := strictjson.Unmarshal(raw, &v, strictjson.Options{}); err != nil {
+		o.Fail(fmt.Errorf("the native event isn't what this host is known to send: member %q is no %s", name, kind))
 	}
 	return v
 }
@@ -68,8 +86,8 @@ func (o *Object) Text(names ...string) string { return read[string](o, names, "s
 // Need is Text for a member that must be there and not be empty.
 func (o *Object) Need(names ...string) string {
 	s := o.Text(names...)
-	if s == "" && o.fault == nil {
-		o.fault = fmt.Errorf("the native event isn't what this host is known to send: it has no member %q", names[0])
+	if s == "" {
+		o.Fail(fmt.Errorf("the native event isn't what this host is known to send: it has no member %q", names[0]))
 	}
 	return s
 }
@@ -104,14 +122,28 @@ func (o *Object) Count(names ...string) int64 {
 // Object returns a member that is an object; an empty one for none.
 func (o *Object) Object(names ...string) *Object {
 	name, raw := o.find(names)
-	inner := &Object{members: map[string]ahp.Raw{}}
+	return o.inner(name, raw)
+}
+
+func (o *Object) inner(name string, raw ahp.Raw) *Object {
+	inner := &Object{members: map[string]ahp.Raw{}, outer: o}
 	if raw == nil {
 		return inner
 	}
-	if err := strictjson.Unmarshal(raw, &inner.members, strictjson.Options{}); err != nil && o.fault == nil {
-		o.fault = fmt.Errorf("the native event isn't what this host is known to send: member %q is no object", name)
+	if err := strictjson.Unmarshal(raw, &inner.members, strictjson.Options{}); err != nil {
+		o.Fail(fmt.Errorf("the native event isn't what this host is known to send: member %q is no object", name))
 	}
 	return inner
+}
+
+// Objects returns the items of a list of objects, nil for none.
+func (o *Object) Objects(names ...string) []*Object {
+	name, _ := o.find(names)
+	var out []*Object
+	for i, raw := range o.List(names...) {
+		out = append(out, o.inner(fmt.Sprintf("%s[%d]", name, i), raw))
+	}
+	return out
 }
 
 // Input returns a tool's input as an object. Some hosts send the object as a string of
@@ -135,9 +167,7 @@ func (o *Object) Input(names ...string) ahp.Raw {
 			return inner
 		}
 	}
-	if o.fault == nil {
-		o.fault = fmt.Errorf("the native event isn't what this host is known to send: the tool's input, member %q, is no JSON object", name)
-	}
+	o.Fail(fmt.Errorf("the native event isn't what this host is known to send: the tool's input, member %q, is no JSON object", name))
 	return ahp.Raw("{}")
 }
 

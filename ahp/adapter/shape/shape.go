@@ -5,6 +5,8 @@
 // and that names and inputs are kept as the host wrote them. Hosts differ in the names
 // of members and of events: a Profile says which.
 //
+// It reads as well what the bridge plugin of opencode and its forks writes: see Bridge.
+//
 // Do not assume that two hosts of this form answer alike: each package writes its own
 // answers.
 package shape
@@ -37,6 +39,7 @@ const (
 	Batch         Kind = "batch"
 	TaskCreated   Kind = "task created"
 	TaskDone      Kind = "task done"
+	Own           Kind = "own" // the host's own, which Profile.Own reads
 )
 
 // Profile names the members of one host's payloads: each list in the order of
@@ -56,6 +59,8 @@ type Profile struct {
 	Call, Tool, Input, Result []string
 	// PromptText is "prompt", Last "last_assistant_message".
 	PromptText, Last []string
+	// Prompt, if set, returns a person's text instead of PromptText.
+	Prompt func(o *adapter.Object) string
 	// Kinds says what each native event is.
 	Kinds map[string]Kind
 	// MCP, if set, returns the descriptor of a tool that an MCP server has.
@@ -63,6 +68,8 @@ type Profile struct {
 	// Show, if set, returns the text of a result; nil shows a string as it is and
 	// anything else as JSON. Failed then says whether the call failed.
 	Show func(result ahp.Raw) (text string, failed bool)
+	// Own builds the events of kind Own.
+	Own func(native string, o *adapter.Object, b *adapter.Base, data []byte) *ahp.Event
 }
 
 func or(names []string, usual ...string) []string {
@@ -145,7 +152,7 @@ func (p *Profile) event(o *adapter.Object, out *adapter.Event, b *adapter.Base, 
 	case Permission:
 		out.AHP = b.PermissionRequest(p.call(o, out), objects(o.List("permission_suggestions", "suggestions")))
 	case Prompt:
-		out.AHP = b.Prompt(o.Text(or(p.PromptText, "prompt")...), in.Data)
+		out.AHP = b.Prompt(p.prompt(o), in.Data)
 	case SessionStart:
 		out.AHP = b.SessionStart(p.Host, o.Text("source", "trigger"))
 	case SessionEnd:
@@ -161,16 +168,25 @@ func (p *Profile) event(o *adapter.Object, out *adapter.Event, b *adapter.Base, 
 		out.AHP = b.Task(out.Row.Type, o.Need(or(p.AgentID, "agent_id")...), "create", b.AgentType, nil)
 	case TaskCreated, TaskDone:
 		operation := map[Kind]string{TaskCreated: "create", TaskDone: "update"}[kind]
-		out.AHP = b.Task(out.Row.Type, o.Need("task_id", "todo_id", "id"), operation, o.Text("task_subject", "subject", "task_description"), nil)
+		out.AHP = b.Task(out.Row.Type, o.Need("task_id", "todo_id", "id"), operation, o.Text("task_subject", "subject", "task_description", "todo_content"), nil)
 	case CompactBefore:
 		out.AHP = b.CompactBefore(o.Text("trigger"), o.Text("custom_instructions"))
 	case CompactAfter:
 		out.AHP = b.CompactAfter(o.Text("compact_summary", "summary"))
 	case Notification:
-		out.AHP = b.Attention(o.Text("notification_type"), o.Text("title"), o.Text("message"))
+		out.AHP = b.Attention(o.Text("notification_type"), o.Text("title"), o.Text("message", "body", "notification_message"))
 	case Batch:
 		out.AHP = p.batch(o, b, in)
+	case Own:
+		out.AHP = p.Own(out.Row.Native, o, b, in.Data)
 	}
+}
+
+func (p *Profile) prompt(o *adapter.Object) string {
+	if p.Prompt != nil {
+		return p.Prompt(o)
+	}
+	return o.Text(or(p.PromptText, "prompt")...)
 }
 
 // objects returns the items that are objects: suggestions are opaque objects.

@@ -1,0 +1,164 @@
+package shape
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/adapter"
+)
+
+// Bridge reads and writes the documents of the bridge plugin for opencode and its forks:
+// one document for each call of a hook, with the hook's own two arguments.
+type Bridge struct {
+	// Host is the host's name.
+	Host string
+}
+
+// The hooks and the events that the bridge listens to.
+const (
+	ExecuteBefore  = "tool.execute.before"
+	ExecuteAfter   = "tool.execute.after"
+	ChatMessage    = "chat.message"
+	SessionCreated = "session.created"
+	SessionIdle    = "session.idle"
+)
+
+// bridged is one document, taken apart.
+type bridged struct {
+	doc, input, output *adapter.Object
+	base               adapter.Base
+	data               []byte
+}
+
+// Read reads one document of the bridge.
+func (p Bridge) Read(h *adapter.Host, in adapter.Input) (*adapter.Event, error) {
+	doc, err := adapter.ParseObject(in.Data)
+	if err != nil {
+		return nil, err
+	}
+	d := &bridged{doc: doc, input: doc.Object("input"), output: doc.Object("output"), data: in.Data}
+	native := doc.Need("hook")
+	event := native == "event"
+	if event {
+		one := d.input.Object("event")
+		native, d.input = one.Need("type"), one.Object("properties")
+	}
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	row := h.Row(native)
+	if row == nil || event != (native == SessionCreated || native == SessionIdle) {
+		return nil, adapter.Unknown(native)
+	}
+	d.base = adapter.Base{Cwd: doc.Text("directory"), Session: d.input.Need("sessionID")}
+	// Outside a repository the worktree is the root of the file system.
+	if tree := doc.Text("worktree"); tree != "" && tree != "/" {
+		d.base.Roots = []string{tree}
+	}
+	out := &adapter.Event{Row: row}
+	p.event(d, out)
+	if err := doc.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", native, err)
+	}
+	if row.Type == ahp.SessionStart {
+		out.AHP.Manifest = h.Manifest()
+	}
+	return out, nil
+}
+
+func (p Bridge) event(d *bridged, out *adapter.Event) {
+	b, native := &d.base, out.Row.Native
+	if (native == ExecuteBefore || native == ExecuteAfter || native == ChatMessage) && !d.doc.Has("output") {
+		d.doc.Need("output")
+	}
+	switch native {
+	case ExecuteBefore:
+		out.AHP = b.ToolBefore(d.call(d.output, out))
+	case ExecuteAfter:
+		out.AHP = b.ToolAfter(d.call(d.input, out), d.result())
+	case ChatMessage:
+		out.AHP = d.prompt()
+	case SessionCreated:
+		info := d.input.Object("info")
+		if dir := info.Text("directory"); dir != "" {
+			b.Cwd = dir
+		}
+		b.Version = info.Text("version")
+		out.Version, out.Agent = b.Version, info.Text("parentID") != ""
+		out.AHP = b.SessionStart(p.Host, "startup")
+	case SessionIdle:
+		out.AHP = b.TurnEnd("completed", "", d.data)
+		out.AHP.Gaps = append(out.AHP.Gaps, ahp.Gap{Path: "outcome", Reason: "the host tells that the turn is over, not how it ended"})
+	}
+}
+
+// call reads a call whose arguments are in o.
+func (d *bridged) call(o *adapter.Object, out *adapter.Event) adapter.Call {
+	c := adapter.Call{ID: d.input.Text("callID"), Name: d.input.Need("tool"), Input: o.Input("args")}
+	out.Tool = c.Input
+	return c
+}
+
+// result reads the result of one of the host's own tools, whose output is a string, or
+// of an MCP server's, which comes as the server gave it.
+func (d *bridged) result() adapter.Result {
+	if d.output.Has("output") {
+		return adapter.Result{Text: d.output.Text("output")}
+	}
+	text, _ := Texts(d.output.Objects("content"))
+	return adapter.Result{Text: text, Failed: d.output.Bool("isError")}
+}
+
+// prompt reads a person's message. The message's id names the turn, of which the host
+// has no other name.
+func (d *bridged) prompt() *ahp.Event {
+	m := d.output.Object("message")
+	d.base.Turn, d.base.TurnSynthesized = m.Text("id"), true
+	d.base.Model = m.Object("model").Text("modelID")
+	text, others := Texts(d.output.Objects("parts"))
+	e := d.base.Prompt(text, d.data)
+	if others > 0 {
+		e.Gaps = append(e.Gaps, ahp.Gap{Path: "items", Reason: fmt.Sprintf("%d parts of the prompt aren't text and aren't sent", others)})
+	}
+	return e
+}
+
+// Texts returns the text of content that is a list of typed parts, one part a line, and
+// how many parts aren't text.
+func Texts(parts []*adapter.Object) (text string, others int) {
+	var texts []string
+	for _, part := range parts {
+		if part.Text("type") == "text" {
+			texts = append(texts, part.Text("text"))
+		} else {
+			others++
+		}
+	}
+	return strings.Join(texts, "\n"), others
+}
+
+// BridgeAnswer is what every bridge plugin of ours reads on standard output. A member
+// that isn't there has no effect.
+type BridgeAnswer struct {
+	// Args replaces the arguments of the call.
+	Args ahp.Raw `json:"args,omitzero"`
+	// Output replaces the result.
+	Output *string `json:"output,omitzero"`
+	// Context is added for the model.
+	Context []string `json:"context,omitzero"`
+	// Reason is that of a refusal.
+	Reason string `json:"reason,omitzero"`
+}
+
+// WriteBridge says a verdict to a bridge plugin. A bridge goes by the exit code: the
+// document says what a delivery holds, or why a call is refused.
+func WriteBridge(_ *adapter.Event, v *adapter.Verdict) ([]byte, error) {
+	if v.Deny != "" {
+		return adapter.Encode(BridgeAnswer{Reason: v.Deny})
+	}
+	if v.Silent() {
+		return nil, nil
+	}
+	return adapter.Encode(BridgeAnswer{Args: v.Input, Output: v.Output, Context: v.Context})
+}
