@@ -18,9 +18,8 @@ type FileOptions struct {
 	// Keep is how many logs that were put aside are kept, as FILE.1 (the newest) and
 	// so on; zero means 4.
 	Keep int
-	// Beside names the endings of files that belong to the log and are put aside with
-	// it.
-	Beside []string
+	// Key, if set, signs where the log stands after each line, in FILE.head.
+	Key *Key
 	// EachSync has every line on disk before Append returns.
 	EachSync bool
 	// Private refuses a file that belongs to another account or that others can
@@ -31,8 +30,6 @@ type FileOptions struct {
 	Wait time.Duration
 	// Heading, if set, makes the line that begins a log after another was put aside.
 	Heading func(Place) (line []byte, hash string, err error)
-	// Written, if set, is told of every line; the log is locked meanwhile.
-	Written func(Link) error
 }
 
 // Place is where a line is to stand.
@@ -155,10 +152,7 @@ func (f *File) write(make func(Place) ([]byte, string, error), continues *Link) 
 	}
 	f.size += int64(len(line)) + 1
 	f.head, f.cut = Link{Seq: p.Seq, Prev: p.Prev, Hash: hash}, 0
-	if f.opts.Written != nil {
-		return f.opts.Written(f.head)
-	}
-	return nil
+	return f.sign()
 }
 
 // locked calls do with the file locked against other processes. If the log was put
@@ -316,7 +310,7 @@ func (f *File) aside(old *os.File) error {
 		return nil // a process was killed in the midst of this
 	}
 	for i := f.opts.Keep; i > 1; i-- {
-		for _, suffix := range append([]string{""}, f.opts.Beside...) {
+		for _, suffix := range []string{"", HeadSuffix} {
 			if err := f.move(fmt.Sprintf(".%d%s", i-1, suffix), fmt.Sprintf(".%d%s", i, suffix)); err != nil {
 				return err
 			}
@@ -327,10 +321,8 @@ func (f *File) aside(old *os.File) error {
 			return err
 		}
 	}
-	for _, suffix := range f.opts.Beside {
-		if err := f.move(suffix, ".1"+suffix); err != nil {
-			return err
-		}
+	if err := f.move(HeadSuffix, ".1"+HeadSuffix); err != nil {
+		return err
 	}
 	return os.Link(f.path, f.path+".1")
 }

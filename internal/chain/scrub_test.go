@@ -24,7 +24,7 @@ func plainShapes() []*regexp.Regexp {
 		`(?i)(\b(?:bearer|basic)\s+)[A-Za-z0-9+/=._~-]{8,}`,
 		`(\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']+(@)`,
 		`(?i)(\b[A-Z0-9_-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)\b\\*["']?\s*[=:]\s*\\*["']?)(?:[^\s"'&;,\\]|\\+[^"'\\]){4,}`,
-		`(?i)(\s--[A-Z0-9-]*(?:password|passwd|secret|token|api-?key|access-?key)\s+\\*["']?)[^\s"'\\-][^\s"'\\]{3,}`,
+		`(?i)(\s--[A-Z0-9-]*(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)\s+\\*["']?)[^\s"'\\-][^\s"'\\]{3,}`,
 	} {
 		out = append(out, regexp.MustCompile(s))
 	}

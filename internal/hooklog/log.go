@@ -47,6 +47,9 @@ type Options struct {
 	// Secrets are values that are removed wherever they stand, each of at least 8
 	// bytes; what is shaped or named like a credential is removed as well.
 	Secrets []string
+	// Key, if set, signs where the log stands after each line, which takes longer than
+	// the line itself.
+	Key *chain.Key
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -73,15 +76,13 @@ func Open(dir string, opts Options) (*Log, error) {
 		return nil, fmt.Errorf("the decision log: %w", err)
 	}
 	l.file, err = chain.OpenFile(filepath.Join(dir, File), chain.FileOptions{
-		MaxBytes: opts.MaxBytes, Keep: opts.Keep, Private: true, Wait: lockWait, Beside: []string{headSuffix},
+		MaxBytes: opts.MaxBytes, Keep: opts.Keep, Private: true, Wait: lockWait, Key: opts.Key,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the decision log: %w", err)
 	}
 	return l, nil
 }
-
-const headSuffix = ".head"
 
 // folder makes dir, or refuses one that isn't this account's alone.
 func folder(dir string) error {

@@ -59,7 +59,7 @@ func Open(path string, opts Options) (*Log, error) {
 	}
 	l := &Log{path: path, opts: opts}
 	file, err := chain.OpenFile(path, chain.FileOptions{
-		MaxBytes: opts.MaxBytes, Keep: opts.Keep, Beside: []string{headSuffix}, EachSync: true, Heading: l.heading, Written: l.sign,
+		MaxBytes: opts.MaxBytes, Keep: opts.Keep, Key: opts.Key, EachSync: true, Heading: l.heading,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("eventlog: %w", err)
