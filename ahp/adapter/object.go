@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/internal/strictjson"
@@ -169,6 +170,20 @@ func (o *Object) Input(names ...string) ahp.Raw {
 	}
 	o.Fail(fmt.Errorf("the native event isn't what this host is known to send: the tool's input, member %q, is no JSON object", name))
 	return ahp.Raw("{}")
+}
+
+// Without returns the object without the named members.
+func (o *Object) Without(names ...string) ahp.Raw {
+	rest := maps.Clone(o.members)
+	for _, n := range names {
+		delete(rest, n)
+	}
+	b, err := Encode(rest)
+	if err != nil {
+		o.Fail(err)
+		return ahp.Raw("{}")
+	}
+	return b
 }
 
 // Show returns a result as text: a string as it is, anything else as JSON, and an
