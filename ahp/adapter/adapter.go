@@ -130,6 +130,9 @@ type Ability struct {
 	Operation ahp.FlowOperation
 	How       How
 	Level     Level
+	// Merges tells, of the rewrite of an input, that the host merges it into the call's
+	// own: no member can be taken away so, and a refusal stands in where one has to be.
+	Merges bool
 	// Note says what to know of it, such as a case in which it doesn't hold; "" for
 	// nothing.
 	Note string

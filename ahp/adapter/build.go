@@ -198,10 +198,14 @@ func (b *Base) CompactBefore(trigger, instructions string) *ahp.Event {
 	return e
 }
 
-// CompactAfter returns a context.compact.after.
+// CompactAfter returns a context.compact.after. A host that tells no summary gives "".
 func (b *Base) CompactAfter(summary string) *ahp.Event {
 	e := b.Event(ahp.ContextCompactAfter)
-	e.Summary, e.Removed, e.Execution, e.Items = []ahp.Part{ahp.TextPart("summary", summary)}, []ahp.Ref{}, ahp.Executed(), ahp.MessageItems()
+	part := ahp.TextPart("summary", summary)
+	if summary == "" {
+		part.Text, part.Gap = nil, &ahp.PartGap{Reason: "the host's hooks don't tell the summary"}
+	}
+	e.Summary, e.Removed, e.Execution, e.Items = []ahp.Part{part}, []ahp.Ref{}, ahp.Executed(), ahp.MessageItems()
 	return e
 }
 

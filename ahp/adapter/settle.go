@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/abhed/abhed/ahp"
@@ -56,70 +57,99 @@ type Texts struct {
 // can stand in for is named in Lost. o is for the event e.AHP.
 func Settle(e *Event, o *ahp.Outcome, t Texts) *Verdict {
 	v := &Verdict{}
-	for _, m := range o.Messages {
-		if e.Row.Find(ahp.EffectMessage, "") != nil {
-			v.Notices = append(v.Notices, Clean(m))
-		}
-	}
-	switch {
-	case o.Interrupted || len(o.Denials) > 0:
-		v.refuse(e.Row, t)
+	v.say(e.Row, o)
+	if o.Interrupted || len(o.Denials) > 0 {
+		v.refuse(e.Row, ahp.EffectDeny, t)
 		return v
-	case o.Permission == ahp.PermissionAsk:
+	}
+	v.flow(e.Row, o)
+	if v.Deny == "" && v.Stop == "" && o.Permission == ahp.PermissionAsk {
 		v.ask(e.Row, o, t)
 	}
-	if v.Deny != "" {
-		return v
+	// A turn that ends runs no call, so that neither its input nor its result matters.
+	if v.Deny == "" && o.Changed && (v.Stop == "" || e.Row.Type.Target() != ahp.TargetInput) {
+		v.modify(e, o)
 	}
-	v.flow(e.Row, o, t)
-	if o.Changed {
-		v.modify(e, o, t)
+	if v.Deny == "" && v.Stop == "" && o.Candidate != nil { // a supplied result: the call itself must not run
+		v.instead(e.Row, ahp.EffectReturn, "The call was answered by a policy instead of being run: "+Clean(string(o.Candidate.Value)))
 	}
-	if o.Candidate != nil { // a supplied result: the call itself must not run
-		v.Stood = append(v.Stood, ahp.EffectReturn)
-		v.refuseWith(e.Row, "The call was answered by a policy instead of being run: "+Clean(string(o.Candidate.Value)))
-	}
-	for _, in := range o.Injections {
-		for i := range in.Messages {
-			v.Context = append(v.Context, Clean(textOf(in.Messages[i].Parts)))
-		}
-	}
+	v.inject(e.Row, o)
 	return v
 }
 
-// refuse refuses by the strictest that the row has.
-func (v *Verdict) refuse(r *Row, t Texts) {
-	switch {
-	case r.Denies():
-		v.Deny = t.Denial
-	case r.Find(ahp.EffectModify, "") != nil && r.Type == ahp.ToolAfter:
-		v.Output, v.Stood = &t.Withheld, append(v.Stood, ahp.EffectDeny)
-	case r.Find(ahp.EffectFlow, ahp.FlowStop) != nil:
-		v.Stop, v.Stood = t.Denial, append(v.Stood, ahp.EffectDeny)
-	default:
-		v.Lost = append(v.Lost, ahp.EffectDeny)
+// say keeps what the person is to be told.
+func (v *Verdict) say(r *Row, o *ahp.Outcome) {
+	for _, m := range o.Messages {
+		if m = Clean(m); m == "" {
+			continue
+		}
+		if r.Find(ahp.EffectMessage, "") == nil {
+			v.lose(ahp.EffectMessage)
+			continue
+		}
+		v.Notices = append(v.Notices, m)
 	}
 }
 
-func (v *Verdict) refuseWith(r *Row, reason string) {
-	v.refuse(r, Texts{Denial: reason, Withheld: reason})
+// inject keeps what is added for the model.
+func (v *Verdict) inject(r *Row, o *ahp.Outcome) {
+	for _, in := range o.Injections {
+		for i := range in.Messages {
+			text := Clean(textOf(in.Messages[i].Parts))
+			switch {
+			case text == "":
+			case r.Find(ahp.EffectInject, "") == nil:
+				v.lose(ahp.EffectInject)
+			default:
+				v.Context = append(v.Context, text)
+			}
+		}
+	}
+}
+
+func (v *Verdict) lose(e ahp.EffectType) {
+	if !slices.Contains(v.Lost, e) {
+		v.Lost = append(v.Lost, e)
+	}
+}
+
+// refuse does the strictest that the row has, in place of the effect of.
+func (v *Verdict) refuse(r *Row, of ahp.EffectType, t Texts) {
+	switch {
+	case r.Denies():
+		v.Deny = Reason(t.Denial) // a refusal is never empty
+		if of == ahp.EffectDeny {
+			return
+		}
+	case r.Find(ahp.EffectModify, "") != nil && r.Type == ahp.ToolAfter:
+		v.Output = &t.Withheld
+	case r.Find(ahp.EffectFlow, ahp.FlowStop) != nil:
+		v.Stop = Reason(t.Denial)
+	default:
+		v.lose(of)
+		return
+	}
+	v.Stood = append(v.Stood, of)
+}
+
+// instead refuses for a reason of its own in place of the effect of.
+func (v *Verdict) instead(r *Row, of ahp.EffectType, reason string) {
+	v.refuse(r, of, Texts{Denial: reason, Withheld: reason})
 }
 
 func (v *Verdict) ask(r *Row, o *ahp.Outcome, t Texts) {
-	if a := r.Find(ahp.EffectAsk, ""); a != nil && a.How == Native && !o.Changed {
+	native := func(e ahp.EffectType) bool {
+		a := r.Find(e, "")
+		return a != nil && a.How == Native
+	}
+	if native(ahp.EffectAsk) && (!o.Changed || native(ahp.EffectModify)) {
 		v.Ask = t.Ask
 		return
-	} else if a != nil && a.How == Native {
-		if m := r.Find(ahp.EffectModify, ""); m != nil && m.How == Native {
-			v.Ask = t.Ask
-			return
-		}
 	}
-	v.Stood = append(v.Stood, ahp.EffectAsk)
-	v.refuseWith(r, t.Ask)
+	v.instead(r, ahp.EffectAsk, t.Ask)
 }
 
-func (v *Verdict) flow(r *Row, o *ahp.Outcome, t Texts) {
+func (v *Verdict) flow(r *Row, o *ahp.Outcome) {
 	switch o.Flow {
 	case ahp.FlowStateStop:
 		reason := Clean(o.StopReason)
@@ -130,9 +160,12 @@ func (v *Verdict) flow(r *Row, o *ahp.Outcome, t Texts) {
 			v.Stop = reason
 			return
 		}
-		v.Stood = append(v.Stood, ahp.EffectFlow)
-		v.refuseWith(r, reason)
+		v.instead(r, ahp.EffectFlow, reason)
 	case ahp.FlowStateContinue:
+		if r.Find(ahp.EffectFlow, ahp.FlowContinue) == nil {
+			v.lose(ahp.EffectFlow)
+			return
+		}
 		v.Continue = Clean(strings.Join(o.Instructions, "\n"))
 		if v.Continue == "" {
 			v.Continue = "A policy asks for one more step before this turn ends."
@@ -141,15 +174,14 @@ func (v *Verdict) flow(r *Row, o *ahp.Outcome, t Texts) {
 }
 
 // modify applies an accepted edit.
-func (v *Verdict) modify(e *Event, o *ahp.Outcome, t Texts) {
+func (v *Verdict) modify(e *Event, o *ahp.Outcome) {
 	a := e.Row.Find(ahp.EffectModify, "")
-	if a == nil || a.How == Denies {
-		v.Stood = append(v.Stood, ahp.EffectModify)
+	if a == nil || a.How == Denies || a.How == Stops || a.Merges && removes(e, o) {
 		reason := "A policy wants this changed, which this agent can't have done for it."
 		if tool := o.Event.Tool; tool != nil {
 			reason = fmt.Sprintf("A policy wants this call changed, which this agent can't have done for it. Call %s again with this input: %s", Clean(tool.Name), Clean(string(tool.Input)))
 		}
-		v.refuseWith(e.Row, reason)
+		v.instead(e.Row, ahp.EffectModify, reason)
 		return
 	}
 	switch e.Row.Type.Target() {
@@ -165,8 +197,27 @@ func (v *Verdict) modify(e *Event, o *ahp.Outcome, t Texts) {
 		text := Printable(textOf(o.Event.Instructions))
 		v.Instructions = &text
 	default:
-		v.Lost = append(v.Lost, ahp.EffectModify)
+		v.lose(ahp.EffectModify)
 	}
+}
+
+// removes reports whether an accepted edit takes a member of the call's input away, or
+// whether that isn't known.
+func removes(e *Event, o *ahp.Outcome) bool {
+	was, err := ParseObject(e.Tool)
+	if err != nil {
+		return true
+	}
+	is, err := ParseObject(o.Event.Tool.Input)
+	if err != nil {
+		return true
+	}
+	for name := range was.members {
+		if _, still := is.members[name]; !still {
+			return true
+		}
+	}
+	return false
 }
 
 func textOfMessages(list []ahp.Message) string {

@@ -25,6 +25,15 @@ func Clean(s string) string {
 	return s[:cut] + more
 }
 
+// Reason returns s, or words that say as much as nothing where s is blank: a host that
+// is given a blank reason takes the refusal for none, or shows nothing.
+func Reason(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "A policy refused this."
+	}
+	return s
+}
+
 // Printable is Clean without the bound, for content that isn't ours to cut.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {

@@ -29,7 +29,7 @@ func Host() *adapter.Host {
 
 func profile() *shape.Profile {
 	return &shape.Profile{
-		Host: "claude-code", MCP: mcp,
+		Host: "claude-code", MCP: mcp, Strict: true,
 		Kinds: map[string]shape.Kind{
 			"PreToolUse": shape.Before, "PreSkillShellCommand": shape.Before, "PostToolUse": shape.After, "PostToolUseFailure": shape.Failure,
 			"PostToolBatch": shape.Batch, "PermissionRequest": shape.Permission, "UserPromptSubmit": shape.Prompt,
@@ -55,8 +55,7 @@ func mcp(o *adapter.Object, tool string) *ahp.MCP {
 			return m
 		}
 	}
-	server, name, _ := strings.Cut(rest, "__")
-	return adapter.InferMCP(server, name)
+	return shape.MCPByName(o, tool)
 }
 
 func rows() []adapter.Row {

@@ -68,6 +68,9 @@ type Profile struct {
 	// Show, if set, returns the text of a result; nil shows a string as it is and
 	// anything else as JSON. Failed then says whether the call failed.
 	Show func(result ahp.Raw) (text string, failed bool)
+	// Strict tells that the host always sends a session id, and an input with a call: a
+	// payload without is an unknown shape, and not a call without arguments.
+	Strict bool
 	// Own builds the events of kind Own.
 	Own func(native string, o *adapter.Object, b *adapter.Base, data []byte) *ahp.Event
 }
@@ -117,13 +120,15 @@ func (p *Profile) ReadAs(h *adapter.Host, in adapter.Input, o *adapter.Object, n
 	return out, nil
 }
 
-// base reads what every event has. A session id is needed: a call of an unknown session
-// can't be told from another's.
+// base reads what every event has.
 func (p *Profile) base(o *adapter.Object, out *adapter.Event) adapter.Base {
 	b := adapter.Base{
 		Session: o.Text(or(p.Session, "session_id")...), Cwd: o.Text(or(p.Cwd, "cwd")...), Roots: o.Texts(or(p.Roots, "workspace_roots")...),
 		Turn: o.Text(or(p.Turn, "prompt_id", "turn_id")...), AgentID: o.Text(or(p.AgentID, "agent_id")...),
 		AgentType: o.Text(or(p.AgentType, "agent_type")...), Permission: o.Text("permission_mode", "permissionMode"),
+	}
+	if p.Strict {
+		o.Need(or(p.Session, "session_id")...)
 	}
 	b.Model = o.Text(or(p.Model, "model")...)
 	if len(p.Version) > 0 {
@@ -137,6 +142,9 @@ func (p *Profile) call(o *adapter.Object, out *adapter.Event) adapter.Call {
 	c := adapter.Call{ID: o.Text(or(p.Call, "tool_use_id")...), Name: o.Need(or(p.Tool, "tool_name")...), Input: o.Input(or(p.Input, "tool_input")...)}
 	if p.MCP != nil {
 		c.MCP = p.MCP(o, c.Name)
+	}
+	if names := or(p.Input, "tool_input"); p.Strict && !o.Has(names...) {
+		o.Need(names...) // which says that it isn't there
 	}
 	out.Tool = c.Input
 	return c

@@ -1,0 +1,88 @@
+package adaptertest
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/adapter"
+)
+
+// shapes holds that what isn't what the host is known to send is an error: a payload
+// that can't be read is answered by policy, and what is misread runs.
+func shapes(t *testing.T, h *adapter.Host, o Options) {
+	tools := 0
+	for _, s := range samples(t, o) {
+		if o.unread(s.name) != "" {
+			continue
+		}
+		e, err := read(h, &o, s.name, s.data)
+		if err != nil {
+			continue // readAll says so
+		}
+		data := ahp.Raw(bytes.TrimSpace(s.data))
+		refused := func(what string, changed ahp.Raw) {
+			t.Helper()
+			if _, err := read(h, &o, s.name, changed); err == nil {
+				t.Errorf("%s: %s was read as an event\n%.300s", s.name, what, changed)
+			}
+		}
+		broken(t, data, refused)
+		for _, value := range []string{`"Nonesuch"`, `7`, `"` + strings.ToUpper(e.Row.Native) + `x"`} {
+			if changed, did := all(data, o.Event, func(ahp.Raw) ahp.Raw { return ahp.Raw(value) }); did {
+				refused("an event of another name", changed)
+			}
+		}
+		if e.AHP.Call == nil {
+			continue
+		}
+		if nameless, did := all(data, o.Tool, func(ahp.Raw) ahp.Raw { return nil }); did {
+			tools++
+			refused("a call without the tool's name", nameless)
+		}
+		for _, value := range []string{`""`, `7`, `{}`, `null`} {
+			if changed, did := all(data, o.Tool, func(ahp.Raw) ahp.Raw { return ahp.Raw(value) }); did {
+				refused("a call of a tool named "+value, changed)
+			}
+		}
+		for _, value := range []string{`7`, `true`, `["a"]`, `"text"`, `"{\"a\":1,\"a\":2}"`} {
+			if changed, did := all(data, o.Input, func(ahp.Raw) ahp.Raw { return ahp.Raw(value) }); did {
+				refused("a call with the input "+value, changed)
+			}
+		}
+	}
+	if tools == 0 && len(o.Tool) > 0 {
+		t.Error("no sample is a call with the tool's name: nothing was tried without it")
+	}
+}
+
+// broken tries what is no JSON object that passes the strict door.
+func broken(t *testing.T, data ahp.Raw, refused func(string, ahp.Raw)) {
+	t.Helper()
+	inner := bytes.TrimSpace(data[1 : len(data)-1])
+	member, _, _ := bytes.Cut(inner, []byte(":"))
+	for _, n := range []int{1, len(data) / 4, len(data) / 2, len(data) - 2, len(data) - 1} {
+		refused("a truncated event", data[:n])
+	}
+	refused("a repeated member", ahp.Raw("{"+string(member)+":null,"+string(inner)+"}"))
+	refused("a lone surrogate", ahp.Raw(`{"stray":"\ud800",`+string(inner)+"}"))
+	refused("bytes that are no UTF-8", ahp.Raw("{\"stray\":\"\xff\","+string(inner)+"}"))
+	refused("two documents", ahp.Raw(string(data)+string(data)))
+	refused("a line before it", ahp.Raw("log line\n"+string(data)))
+	refused("a list", ahp.Raw("["+string(data)+"]"))
+	for _, other := range []string{"", " ", "null", "7", "{}", `"text"`} {
+		refused("another document", ahp.Raw(other))
+	}
+}
+
+// all changes each of the members that is there.
+func all(data ahp.Raw, members []string, edit func(ahp.Raw) ahp.Raw) (out ahp.Raw, changed bool) {
+	out = data
+	for _, m := range members {
+		var did bool
+		out, did = with(out, m, edit)
+		changed = changed || did
+	}
+	return out, changed
+}

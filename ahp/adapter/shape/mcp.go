@@ -1,0 +1,19 @@
+package shape
+
+import (
+	"strings"
+
+	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/adapter"
+)
+
+// MCPByName returns what a tool's name tells of its MCP server, where the host builds
+// names as mcp__server__tool; nil for another tool.
+func MCPByName(_ *adapter.Object, tool string) *ahp.MCP {
+	rest, is := strings.CutPrefix(tool, "mcp__")
+	if !is {
+		return nil
+	}
+	server, name, _ := strings.Cut(rest, "__")
+	return adapter.InferMCP(server, name)
+}
