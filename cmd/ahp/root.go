@@ -8,7 +8,7 @@ import (
 
 // subcommands returns the commands, in the order of the help text.
 func subcommands(sys system) []*cobra.Command {
-	return []*cobra.Command{newValidate(sys), newEvaluate(sys), newSend(sys), newBackend(sys), newConform(sys), newInspect(sys), newDaemon(sys)}
+	return []*cobra.Command{newValidate(sys), newEvaluate(sys), newSend(sys), newBackend(sys), newConform(sys), newInspect(sys), newDaemon(sys), newHosts(sys)}
 }
 
 // execute runs the command line and returns the exit code.
