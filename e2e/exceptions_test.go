@@ -127,7 +127,7 @@ func TestTells(t *testing.T) {
 		{cell{Deny, PolicyClosed}, "denied: " + refusal, true},
 		{cell{Deny, PolicyClosed}, "denied", false},
 		{cell{Deny, PolicyClosed}, "made-it " + refusal, false},
-		{cell{Ask, PolicyOpen}, "needs Approval", true},
+		{cell{Ask, PolicyOpen}, "wants a person to decide", true},
 		{cell{Ask, PolicyOpen}, "", false},
 		{cell{Rewrite, PolicyClosed}, "rewritten-it", true},
 		{cell{Rewrite, PolicyClosed}, "made-it", false},

@@ -71,6 +71,11 @@ func (c cell) decisions() []hooklog.Decision {
 	return []hooklog.Decision{hooklog.Deny}
 }
 
+// failure is how the backend must have failed; empty for not at all.
+func (c cell) failure() ahp.FailureClass {
+	return map[Scenario]ahp.FailureClass{Crash: ahp.FailExit, Hang: ahp.FailDeadline, Garbage: ahp.FailMalformed}[c.scenario]
+}
+
 // tells says that what the model was told is what it has to be told: the result
 // of the call if it ran, else why it did not.
 func (c cell) tells(told []string) bool {
@@ -84,7 +89,7 @@ func (c cell) tells(told []string) bool {
 	case c.scenario == Rewrite: // its result, or the refusal that carries it
 		return !made && strings.Contains(all, "rewritten")
 	case c.scenario == Ask:
-		return !made && strings.Contains(strings.ToLower(all), "approv")
+		return !made && strings.Contains(all, "a person")
 	case c.scenario == Missing:
 		return !made && strings.Contains(all, "ahp")
 	}
@@ -169,22 +174,29 @@ func (s *stage) logged(c cell) (bool, error) {
 	if _, err := os.Stat(dir); os.IsNotExist(err) {
 		return false, nil
 	}
-	var got, other []string
+	found := false
+	var other []string
 	err = hooklog.Read(dir, func(e *hooklog.Entry) error {
 		if e.Host != s.agent.host || e.Type != ahp.ToolBefore {
 			return nil
 		}
-		if slices.Contains(c.decisions(), e.Decision) {
-			got = append(got, string(e.Decision))
+		var failure ahp.FailureClass
+		for _, a := range e.Answers {
+			if a.Failure != nil {
+				failure = ahp.FailureClass(a.Failure.Class)
+			}
+		}
+		if slices.Contains(c.decisions(), e.Decision) && failure == c.failure() && len(e.Answers) == 1 {
+			found = true
 		} else {
-			other = append(other, fmt.Sprintf("%s (%s)", e.Decision, e.Reason))
+			other = append(other, fmt.Sprintf("%s after %d answers and failure %q, for %q", e.Decision, len(e.Answers), failure, e.Reason))
 		}
 		return nil
 	})
 	if err == nil && len(other) > 0 {
-		err = fmt.Errorf("decisions in the log: %s; want one of %s", strings.Join(other, ", "), c.decisions())
+		err = fmt.Errorf("decisions in the log: %s; want one of %s after one answer and failure %q", strings.Join(other, "; "), c.decisions(), c.failure())
 	}
-	return len(got) > 0, err
+	return found, err
 }
 
 // measure runs one cell and returns its row.
@@ -197,11 +209,7 @@ func measure(t *testing.T, a agent, built func() (programs, error), c cell) (Row
 	}
 	for again := 0; ; again++ {
 		s := newStage(t, a)
-		var failure error
-		res := s.play(func() { failure = s.install(p, c) })
-		if failure != nil {
-			t.Fatal(failure)
-		}
+		res := s.play(func() error { return s.install(p, c) })
 		if !res.called && again < repeats {
 			t.Logf("the agent never asked its model, once more: %s", res)
 			continue

@@ -154,7 +154,7 @@ func (s *stage) program(path ...string) string {
 
 // play writes the agent's configuration, calls before (nil for nothing), and runs
 // the agent until it ends or its time is over.
-func (s *stage) play(before func()) result {
+func (s *stage) play(before func() error) result {
 	s.t.Helper()
 	model, err := modelserver.New([]modelserver.Turn{{Calls: []modelserver.Call{s.agent.call}}, {Text: "All is done."}},
 		modelserver.Options{MainTool: s.agent.call.Name})
@@ -180,10 +180,14 @@ func (s *stage) play(before func()) result {
 		}()
 		argv := s.agent.prepare(s)
 		if before != nil {
-			before()
+			if failure = before(); failure != nil {
+				return
+			}
 		}
 		for _, setup := range argv[:len(argv)-1] {
-			s.run(setup, network)
+			if _, failure = s.run(setup, network); failure != nil {
+				return
+			}
 		}
 		res, failure = s.run(argv[len(argv)-1], network)
 	})
