@@ -1,8 +1,9 @@
 package hostconf
 
-// pluginEvents are the hooks that the bridge of opencode and Kilo takes.
+// pluginEvents are what the bridge of opencode and Kilo takes; the last two come by
+// its event hook.
 func pluginEvents() []Event {
-	return events(`!+tool.execute.before +tool.execute.after chat.message event`)
+	return events(`!+tool.execute.before +tool.execute.after chat.message session.created session.idle`)
 }
 
 func opencode() Host {
