@@ -141,3 +141,28 @@ func TestRows(t *testing.T) {
 		}
 	}
 }
+
+// TestMeasured holds the checked-in table to its form: whole for each version in
+// it, and without a cell that is neither as it has to be nor excused.
+func TestMeasured(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(require.Root(t), "internal", "coverage", "measured.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := decode(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := map[string]int{}
+	for _, r := range m.Rows {
+		whole[r.Host+" "+r.Version]++
+		for _, problem := range judge(&r, cell{Scenario(r.Scenario), r.Policy}, exceptions()) {
+			t.Error(problem)
+		}
+	}
+	for version, n := range whole {
+		if want := 2 * len(Scenarios()); n != want {
+			t.Errorf("%s has %d rows, want %d: run -update for it", version, n, want)
+		}
+	}
+}
