@@ -52,8 +52,10 @@ type Judge struct {
 	hosts  map[string]*adapter.Host
 	source string
 
-	mu    sync.Mutex // guards plans
+	mu    sync.Mutex // guards what follows
 	plans map[where]*plan
+	// projects holds the sessions whose project is written down, by host and session.
+	projects map[string]string
 }
 
 // maxPlans bounds the projects that are kept warm.

@@ -60,7 +60,11 @@ func (x *judgement) judge(ctx context.Context) (Answer, error) {
 		w.home = x.j.home
 	}
 	if w.registration == "" {
-		w.project = ProjectOf(x.dir())
+		project, untrusted, err := x.project()
+		if err != nil {
+			return Answer{}, err
+		}
+		w.project, x.entry.Untrusted = project, untrusted
 	}
 	p, err := x.j.plan(x.host, w)
 	if err != nil {

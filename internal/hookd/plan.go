@@ -3,7 +3,6 @@ package hookd
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +30,6 @@ type plan struct {
 	loaded  *ahpconfig.Loaded
 	reg     *ahp.Registration // fitted; without backends if none is registered
 	sources []hooklog.Source
-	notes   []string
 	stamps  []stamp
 	// own tells that a backend needs a process that stays, so that each session has a
 	// harness of its own; environ that a credential is a variable's, which a service
@@ -87,11 +85,9 @@ func (j *Judge) load(h *adapter.Host, w where) (*plan, error) {
 	o := ahpconfig.Options{File: w.registration, Home: w.home, Dir: w.project, Managed: j.opts.Managed}
 	store := trust.Open(filepath.Join(j.state, "trust.json"))
 	o.Trusted = store.Trusted
-	if file := projectFile(w.project); file != "" && w.registration == "" && !known(store, file) {
-		if content, err := os.ReadFile(file); err != nil || !store.Trusted(file, content) {
-			p.notes = append(p.notes, fmt.Sprintf("%s isn't trusted, so it isn't in force; read it and run \"ahp trust\"", file))
-			p.stamps = append(p.stamps, stampOf(file))
-			o.Dir = ""
+	if w.project != "" {
+		if _, err := os.Stat(registrationIn(w.project)); err != nil {
+			return nil, fmt.Errorf("%s was trusted, and can't be read now: %w; restore it, or run \"ahp trust --remove %s\"", registrationIn(w.project), err, registrationIn(w.project))
 		}
 	}
 	p.stamps = append(p.stamps, stampOf(store.Path()))
@@ -109,11 +105,11 @@ func (j *Judge) load(h *adapter.Host, w where) (*plan, error) {
 	for _, path := range loaded.Looked {
 		p.stamps = append(p.stamps, stampOf(path))
 	}
-	reg, notes, err := Fit(loaded.Registration, p.manifest)
+	reg, _, err := Fit(loaded.Registration, p.manifest)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(names(loaded.Sources), ", "), err)
 	}
-	p.reg, p.notes = reg, append(p.notes, notes...)
+	p.reg = reg
 	p.learn(j)
 	return p, nil
 }
@@ -147,52 +143,6 @@ func (p *plan) learn(j *Judge) {
 
 // dirOf returns the folder of the file that registers a backend.
 func (p *plan) dirOf(b *ahp.Backend) string { return filepath.Dir(p.loaded.FileOf(b.ID)) }
-
-// projectFile returns the project's registration, "" for none.
-func projectFile(project string) string {
-	if project == "" {
-		return ""
-	}
-	file := filepath.Join(project, ".ahp", "registration.json")
-	if _, err := os.Lstat(file); err != nil {
-		return ""
-	}
-	return file
-}
-
-// known reports whether the person has trusted the file at some time: then another
-// content is a change, which must not switch the project's policy off.
-func known(store *trust.Store, file string) bool {
-	list, err := store.List()
-	if err != nil {
-		return true // what is trusted can't be told: the file counts, and is refused
-	}
-	real, err := filepath.EvalSymlinks(file)
-	if err != nil {
-		return true
-	}
-	return slices.ContainsFunc(list, func(e trust.Entry) bool { return e.Path == real })
-}
-
-// ProjectOf returns the folder whose registration holds in dir: the nearest one at or
-// above dir that has one, no further up than the root of the repository, and never the
-// home folder's parent; "" for none.
-func ProjectOf(dir string) string {
-	if !filepath.IsAbs(dir) {
-		return ""
-	}
-	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
-		if projectFile(dir) != "" {
-			return dir
-		}
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || !errors.Is(err, fs.ErrNotExist) {
-			return ""
-		}
-		if dir == filepath.Dir(dir) {
-			return ""
-		}
-	}
-}
 
 // sit returns a harness for a session. The caller gives it back with rise.
 func (p *plan) sit(j *Judge, session string) (*seat, error) {

@@ -81,6 +81,8 @@ type Entry struct {
 	Tool string        `json:"tool,omitempty"`
 	Turn string        `json:"turn,omitempty"`
 	Type ahp.EventType `json:"type,omitempty"`
+	// Untrusted names registrations of projects that were there and not in force.
+	Untrusted []string `json:"untrusted,omitempty"`
 }
 
 // Source is one registration file, and which content of it.

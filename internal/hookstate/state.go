@@ -119,6 +119,8 @@ type document struct {
 	// Calls are those with an id of ours, oldest first.
 	Calls  []call   `json:"calls"`
 	Denied []denied `json:"denied"`
+	// Project is the folder whose registration holds for the session.
+	Project string `json:"project,omitempty"`
 }
 
 type call struct {

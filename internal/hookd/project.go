@@ -1,0 +1,131 @@
+package hookd
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/abhed/abhed/internal/trust"
+)
+
+// registrationIn returns where a project's registration stands.
+func registrationIn(project string) string {
+	return filepath.Join(project, ".ahp", "registration.json")
+}
+
+// project returns the folder whose registration holds for the event: the nearest one at
+// or above the agent's folder that a person has trusted at some time; else that of the
+// repository that a worktree is of; else the one that the session was in before. What
+// is only there, and was never trusted, doesn't count: anybody can put it there, and so
+// can't hide what was trusted. notes name it.
+func (x *judgement) project() (project string, notes []string, err error) {
+	trusted, err := trust.Open(filepath.Join(x.j.state, "trust.json")).List()
+	if err != nil {
+		return "", nil, err // what restricts can't be told
+	}
+	for _, dir := range []string{x.dir(), x.c.Dir} {
+		found, untrusted := lookUp(dir, trusted)
+		if untrusted != "" && !slices.Contains(notes, untrusted) {
+			notes = append(notes, untrusted)
+		}
+		if found != "" {
+			if len(x.entry.Session) > 0 {
+				err = x.stay(found)
+			}
+			return found, notes, err
+		}
+	}
+	if len(trusted) == 0 || x.entry.Session == "" {
+		return "", notes, nil
+	}
+	project, err = x.state.Project()
+	return project, notes, err
+}
+
+// stay has the session remember its project, once for each judge.
+func (x *judgement) stay(project string) error {
+	key := x.host.Name + "\x00" + x.entry.Session
+	x.j.mu.Lock()
+	known := x.j.projects[key] != ""
+	if !known && len(x.j.projects) < maxSessions {
+		x.j.projects[key] = project
+	}
+	x.j.mu.Unlock()
+	if known {
+		return nil
+	}
+	return x.state.SetProject(project)
+}
+
+// maxSessions bounds the sessions whose project is known without looking.
+const maxSessions = 4096
+
+// lookUp returns the nearest folder at or above dir whose registration was trusted, and
+// the nearest registration that never was.
+func lookUp(dir string, trusted []trust.Entry) (project, untrusted string) {
+	if !filepath.IsAbs(dir) {
+		return "", ""
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	main := ""
+	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
+		switch found, there := look(dir, trusted); {
+		case found:
+			return dir, untrusted
+		case there && untrusted == "":
+			untrusted = registrationIn(dir)
+		}
+		if main == "" {
+			main = mainWorktree(dir)
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	if main != "" {
+		if found, _ := look(main, trusted); found {
+			return main, untrusted
+		}
+	}
+	return "", untrusted
+}
+
+// look reports whether the registration in dir was trusted at some time, whatever is
+// there now, and whether there is one.
+func look(dir string, trusted []trust.Entry) (known, there bool) {
+	file := registrationIn(dir)
+	_, err := os.Lstat(file)
+	there = err == nil
+	if len(trusted) == 0 {
+		return false, there
+	}
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real
+	}
+	return slices.ContainsFunc(trusted, func(e trust.Entry) bool { return e.Path == file || e.Path == registrationIn(dir) }), there
+}
+
+// mainWorktree returns the folder of the repository that the worktree in dir is linked
+// to, "" if dir is none.
+func mainWorktree(dir string) string {
+	text, err := os.ReadFile(filepath.Join(dir, ".git"))
+	if err != nil || len(text) > 8<<10 {
+		return ""
+	}
+	gitdir, is := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+	if !is {
+		return ""
+	}
+	if !filepath.IsAbs(gitdir) {
+		gitdir = filepath.Join(dir, gitdir)
+	}
+	// REPOSITORY/.git/worktrees/NAME
+	common := filepath.Dir(filepath.Dir(gitdir))
+	if filepath.Base(filepath.Dir(gitdir)) != "worktrees" || filepath.Base(common) != ".git" {
+		return ""
+	}
+	return filepath.Dir(common)
+}
