@@ -178,7 +178,7 @@ func (v *Verdict) modify(e *Event, o *ahp.Outcome) {
 	a := e.Row.Find(ahp.EffectModify, "")
 	if a == nil || a.How == Denies || a.How == Stops || a.Merges && removes(e, o) {
 		reason := "A policy wants this changed, which this agent can't have done for it."
-		if tool := o.Event.Tool; tool != nil {
+		if tool := o.Event.Tool; tool != nil && e.Row.Type.Target() == ahp.TargetInput {
 			reason = fmt.Sprintf("A policy wants this call changed, which this agent can't have done for it. Call %s again with this input: %s", Clean(tool.Name), Clean(string(tool.Input)))
 		}
 		v.instead(e.Row, ahp.EffectModify, reason)

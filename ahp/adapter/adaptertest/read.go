@@ -186,3 +186,13 @@ func at(lines []string, i int) string {
 	}
 	return "the end"
 }
+
+// File returns what a file holds.
+func File(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

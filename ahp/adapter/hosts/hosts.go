@@ -11,6 +11,11 @@ import (
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/adapter"
 	"github.com/abhed/abhed/ahp/adapter/claudecode"
+	"github.com/abhed/abhed/ahp/adapter/codex"
+	"github.com/abhed/abhed/ahp/adapter/crush"
+	"github.com/abhed/abhed/ahp/adapter/droid"
+	"github.com/abhed/abhed/ahp/adapter/gemini"
+	"github.com/abhed/abhed/ahp/adapter/qwen"
 	"github.com/abhed/abhed/internal/policy"
 )
 
@@ -25,7 +30,14 @@ func All() []*adapter.Host {
 }
 
 func constructors() []func() *adapter.Host {
-	return []func() *adapter.Host{claudecode.Host}
+	return []func() *adapter.Host{
+		claudecode.Host,
+		codex.Host,
+		gemini.Host,
+		qwen.Host,
+		crush.Host,
+		droid.Host,
+	}
 }
 
 // Lookup returns the host of a name, or nil.

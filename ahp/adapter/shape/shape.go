@@ -12,6 +12,7 @@
 package shape
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/abhed/abhed/ahp"
@@ -233,18 +234,28 @@ func (p *Profile) batch(o *adapter.Object, b *adapter.Base, in adapter.Input) *a
 	e := b.Event(ahp.ToolBatchAfter)
 	for _, raw := range o.List("tool_calls") {
 		item, err := adapter.ParseObject(raw)
-		if err != nil {
-			continue
+		if o.Fail(err); err != nil {
+			break
 		}
 		c := p.call(item, &adapter.Event{})
-		if c.ID == "" || item.Err() != nil {
-			continue
-		}
+		item.Need(or(p.Call, "tool_use_id")...)
+		o.Fail(item.Err())
 		tool := ahp.Tool{Name: c.Name, Input: c.Input, Origin: ahp.OriginNative, MCP: c.MCP}
 		if c.MCP != nil {
 			tool.Origin = ahp.OriginMCP
 		}
-		e.Calls = append(e.Calls, ahp.BatchCall{Call: ahp.Identity{ID: c.ID}, Tool: tool, Path: adapter.Path, Outcome: "ok", Execution: *ahp.Executed()})
+		outcome := "ok"
+		switch item.Text("status") {
+		case "error", "failed":
+			outcome = "error"
+		case "cancelled":
+			outcome = "cancelled"
+		}
+		e.Calls = append(e.Calls, ahp.BatchCall{Call: ahp.Identity{ID: c.ID}, Tool: tool, Path: adapter.Path, Outcome: outcome, Execution: *ahp.Executed()})
+	}
+	if len(e.Calls) == 0 {
+		o.Need("tool_calls")
+		o.Fail(errors.New("the native event isn't what this host is known to send: its batch holds no call"))
 	}
 	e.Batch = &ahp.Batch{ID: "batch-" + adapter.Digest(in.Data), Synthesized: true}
 	return e
