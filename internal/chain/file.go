@@ -138,11 +138,10 @@ func (f *File) write(make func(Place) ([]byte, string, error), continues *Link) 
 	if err != nil {
 		return err
 	}
-	if n, err := f.file.WriteAt(append(line, '\n'), f.size); err != nil {
-		if n > 0 {
-			// If this fails as well the next writer cuts the half line off.
-			_ = f.file.Truncate(f.size)
-		}
+	if _, err := f.file.WriteAt(append(line, '\n'), f.size); err != nil {
+		// Part of it may be written, whatever the count says. If this fails as well the
+		// next writer cuts the half line off.
+		_ = f.file.Truncate(f.size)
 		return fmt.Errorf("%s: write a line: %w", f.path, err)
 	}
 	if f.opts.EachSync {
@@ -309,7 +308,14 @@ func (f *File) aside(old *os.File) error {
 	if first, err := os.Lstat(f.path + ".1"); err == nil && os.SameFile(first, mine) {
 		return nil // a process was killed in the midst of this
 	}
-	for i := f.opts.Keep; i > 1; i-- {
+	free := 1
+	for free < f.opts.Keep {
+		if _, err := os.Lstat(fmt.Sprintf("%s.%d", f.path, free)); errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		free++
+	}
+	for i := free; i > 1; i-- {
 		for _, suffix := range []string{"", HeadSuffix} {
 			if err := f.move(fmt.Sprintf(".%d%s", i-1, suffix), fmt.Sprintf(".%d%s", i, suffix)); err != nil {
 				return err

@@ -64,3 +64,10 @@ func lastLink(f io.ReaderAt, size int64) (Link, int64, error) {
 	}
 	return head, end, nil
 }
+
+// End returns the offset behind the last whole line of a log of the given size: what
+// follows is a line half written.
+func End(f io.ReaderAt, size int64) (int64, error) {
+	_, end, err := lastLine(f, size)
+	return end, err
+}

@@ -34,9 +34,6 @@ import (
 // on.
 const File = "decisions.jsonl"
 
-// lockWait bounds how long another process may hold the log.
-const lockWait = 2 * time.Second
-
 // Options tunes a Log. The zero value is right for most uses.
 type Options struct {
 	// MaxBytes is the size at which the log is put aside and a new one begun; zero
@@ -50,6 +47,9 @@ type Options struct {
 	// Key, if set, signs where the log stands after each line, which takes longer than
 	// the line itself.
 	Key *chain.Key
+	// LockWait is how long another process may hold the log before Append fails; zero
+	// means 2 s.
+	LockWait time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -68,6 +68,9 @@ func Open(dir string, opts Options) (*Log, error) {
 	if l.now == nil {
 		l.now = time.Now
 	}
+	if opts.LockWait <= 0 {
+		opts.LockWait = 2 * time.Second
+	}
 	var err error
 	if l.scrub, err = chain.Scrubber(opts.Secrets); err != nil {
 		return nil, fmt.Errorf("the decision log: %w", err)
@@ -76,7 +79,7 @@ func Open(dir string, opts Options) (*Log, error) {
 		return nil, fmt.Errorf("the decision log: %w", err)
 	}
 	l.file, err = chain.OpenFile(filepath.Join(dir, File), chain.FileOptions{
-		MaxBytes: opts.MaxBytes, Keep: opts.Keep, Private: true, Wait: lockWait, Key: opts.Key,
+		MaxBytes: opts.MaxBytes, Keep: opts.Keep, Private: true, Wait: opts.LockWait, Key: opts.Key,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the decision log: %w", err)

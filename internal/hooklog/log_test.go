@@ -41,7 +41,7 @@ func TestAppendReadFindVerify(t *testing.T) {
 	if err != nil || e.ID != "x3" || string(e.Event) != `{"id":"x3","input":{"n":1.50,"token":"[removed]"}}` {
 		t.Errorf("%+v, %s, %v", e, e.Event, err)
 	}
-	if r, err := hooklog.Verify(dir); err != nil || !r.OK() || r.Lines != 3 {
+	if r, err := hooklog.Verify(dir, nil); err != nil || !r.OK() || r.Lines != 3 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -1,17 +1,15 @@
 package hooklog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/abhed/abhed/internal/chain"
@@ -25,122 +23,77 @@ var (
 	ErrAmbiguous = errors.New("several decisions begin so")
 )
 
-// part is one file of a log, open, up to where it was whole.
-type part struct {
-	file *os.File
-	size int64
+// DamagedError says that lines could not be read; all others were.
+type DamagedError struct {
+	// Lines counts them; Where and Err are of the first.
+	Lines int
+	Where string
+	Err   error
 }
 
-// parts opens the files of a log, oldest first, as they are at one moment.
-func parts(dir string) (_ []part, err error) {
-	var out []part
-	defer func() {
-		if err != nil {
-			closeAll(out)
-		}
-	}()
-	names, err := names(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		info, err := f.Stat()
-		if err == nil && !info.Mode().IsRegular() {
-			err = fmt.Errorf("%s: found %s, expected a regular file", f.Name(), info.Mode().Type())
-		}
-		if err != nil {
-			f.Close()
-			return nil, err
-		}
-		if slices.ContainsFunc(out, func(p part) bool { other, e := p.file.Stat(); return e == nil && os.SameFile(other, info) }) {
-			f.Close()
-			continue
-		}
-		out = append(out, part{f, info.Size()})
-	}
-	return out, nil
+// Error names the place of the first.
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("%s: %v; lines that can't be read: %d; ahp verify tells more", e.Where, e.Err, e.Lines)
 }
 
-func closeAll(parts []part) {
-	for _, p := range parts {
-		p.file.Close()
-	}
-}
+// Unwrap returns what is wrong with the first.
+func (e *DamagedError) Unwrap() error { return e.Err }
 
-// names returns the names of a log's files, oldest first.
-func names(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var numbers []int
-	for _, e := range entries {
-		if e.Name() == File {
-			numbers = append(numbers, 0)
-		} else if s, ok := strings.CutPrefix(e.Name(), File+"."); ok {
-			if n, err := strconv.Atoi(s); err == nil && n > 0 && strconv.Itoa(n) == s {
-				numbers = append(numbers, n)
-			}
-		}
-	}
-	slices.Sort(numbers)
-	slices.Reverse(numbers)
-	var out []string
-	for _, n := range numbers {
-		if n == 0 {
-			out = append(out, File)
-		} else {
-			out = append(out, File+"."+strconv.Itoa(n))
-		}
-	}
-	return out, nil
-}
-
-// Read calls f with every decision, oldest first, until f fails. A line that can't be
-// read is an error with its place; one that is being written is passed over.
+// Read calls f with every decision, oldest first, until f fails. A log without files is
+// fs.ErrNotExist. Lines that can't be read are passed over and make a *DamagedError;
+// one that is half written at the end is no damage.
 func Read(dir string, f func(*Entry) error) error {
 	all, err := parts(dir)
 	if err != nil {
 		return err
 	}
 	defer closeAll(all)
-	for _, p := range all {
-		if _, err := readLines(p.file.Name(), io.NewSectionReader(p.file, 0, p.size), f); err != nil {
+	damaged := &DamagedError{}
+	for i := range all {
+		if _, err := readLines(all[i].name(), all[i].content(0), nil, f, damaged); err != nil {
 			return err
 		}
 	}
-	return nil
+	return damaged.orNil()
 }
 
-// readLines calls f with the whole lines of r and returns how many bytes those were.
-func readLines(name string, r io.Reader, f func(*Entry) error) (int64, error) {
-	lines, done := chain.NewReader(r), int64(0)
+func (e *DamagedError) orNil() error {
+	if e.Lines == 0 {
+		return nil
+	}
+	return e
+}
+
+// readLines calls f with the decisions in the whole lines of r that pick, if it isn't
+// nil, takes, and returns how many bytes the whole lines were.
+func readLines(name string, r io.Reader, pick func(line []byte) bool, f func(*Entry) error, damaged *DamagedError) (int64, error) {
+	lines, whole := chain.NewReader(r), int64(0)
 	for {
 		l, err := lines.Next()
 		if err == io.EOF || err == nil && !l.Whole && !l.TooLong {
-			return done, nil
+			return whole, nil
 		}
-		if err == nil {
-			err = chain.Form(l)
+		if err != nil {
+			return whole, fmt.Errorf("%s: %w", name, err)
 		}
+		whole += l.Size
+		if pick != nil && !pick(l.Data) {
+			continue
+		}
+		err = chain.Form(l)
 		var e *Entry
 		if err == nil {
 			e, err = decode(l.Data)
 		}
 		if err != nil {
-			return done, fmt.Errorf("%s:%d: %w", name, l.Number, err)
+			if damaged.Lines++; damaged.Err == nil {
+				damaged.Where, damaged.Err = fmt.Sprintf("%s:%d", name, l.Number), err
+			}
+			continue
 		}
 		if err := f(e); err != nil {
-			return done, err
+			return whole, err
 		}
-		done += l.Size
 	}
 }
 
@@ -153,58 +106,155 @@ func decode(data []byte) (*Entry, error) {
 	return e, nil
 }
 
+// Last returns the newest n decisions that keep takes, oldest first. Older files are
+// read only as long as there are too few.
+func Last(dir string, n int, keep func(*Entry) bool) ([]*Entry, error) {
+	all, err := parts(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll(all)
+	var out []*Entry
+	damaged := &DamagedError{}
+	for i := len(all) - 1; i >= 0 && len(out) < n; i-- {
+		var here []*Entry
+		_, err := readLines(all[i].name(), all[i].content(0), nil, func(e *Entry) error {
+			if keep(e) {
+				if here = append(here, e); len(here) >= 2*n {
+					here = append(here[:0], here[len(here)-n:]...)
+				}
+			}
+			return nil
+		}, damaged)
+		if err != nil {
+			return nil, err
+		}
+		out = slices.Concat(here, out)
+	}
+	return out[max(len(out)-n, 0):], damaged.orNil()
+}
+
 // Find returns the newest decision whose id begins with prefix. If several ids do, and
 // none is prefix itself, it is ErrAmbiguous.
 func Find(dir, prefix string) (*Entry, error) {
+	all, err := parts(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%q: %w: %w", prefix, ErrNotFound, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll(all)
+	quoted, err := strictjson.Marshal(prefix)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", prefix, ErrNotFound)
+	}
+	// To look for the text is much faster than to read every line.
+	begin := append([]byte(`"id":`), quoted[:len(quoted)-1]...)
 	var found, exact *Entry
 	ids := map[string]bool{}
-	err := Read(dir, func(e *Entry) error {
-		if e.ID == prefix {
-			exact = e
+	for i := range all {
+		_, err := readLines(all[i].name(), all[i].content(0), func(line []byte) bool { return bytes.Contains(line, begin) }, func(e *Entry) error {
+			if e.ID == prefix {
+				exact = e
+			}
+			if e.ID != "" && strings.HasPrefix(e.ID, prefix) && len(ids) <= maxShown {
+				found, ids[e.ID] = e, true
+			}
+			return nil
+		}, &DamagedError{})
+		if err != nil {
+			return nil, err
 		}
-		if e.ID != "" && strings.HasPrefix(e.ID, prefix) {
-			found, ids[e.ID] = e, true
-		}
-		return nil
-	})
+	}
 	switch {
-	case err != nil:
-		return nil, err
 	case exact != nil:
 		return exact, nil
 	case len(ids) == 0:
 		return nil, fmt.Errorf("%q: %w", prefix, ErrNotFound)
 	case len(ids) > 1:
-		return nil, fmt.Errorf("%q: %w: %d of them", prefix, ErrAmbiguous, len(ids))
+		return nil, fmt.Errorf("%q: %w", prefix, ErrAmbiguous)
 	}
 	return found, nil
 }
 
+// maxShown bounds how many ids that begin alike are told apart.
+const maxShown = 16
+
 // followEvery is how often Follow looks.
-const followEvery = 200 * time.Millisecond
+const followEvery = 100 * time.Millisecond
 
 // Follow calls f with every decision that is appended from now on, until f fails or ctx
-// ends, which is no error.
+// ends, which is no error. The log need not be there yet. What is put aside more often
+// than the log keeps between two looks is missed.
 func Follow(ctx context.Context, dir string, f func(*Entry) error) error {
-	seen := map[string]bool{}
-	_ = Read(dir, func(e *Entry) error { seen[e.Hash] = true; return nil })
+	w := &follower{dir: dir, f: f}
+	if err := w.look(true); err != nil {
+		return err
+	}
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	for {
-		err := Read(dir, func(e *Entry) error {
-			if seen[e.Hash] {
-				return nil
-			}
-			seen[e.Hash] = true
-			return f(e)
-		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+			if err := w.look(false); err != nil {
+				return err
+			}
 		}
 	}
+}
+
+type follower struct {
+	dir string
+	f   func(*Entry) error
+	// at is the file that was read last, up to offset.
+	at     fs.FileInfo
+	offset int64
+}
+
+// look reads what is new; with skip it only finds the end.
+func (w *follower) look(skip bool) error {
+	newest, err := openPart(filepath.Join(w.dir, File))
+	if err == nil && newest.is(w.at) {
+		defer newest.file.Close()
+		return w.read(&newest, skip)
+	}
+	if err == nil {
+		newest.file.Close()
+	}
+	all, err := parts(w.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer closeAll(all)
+	from := 0
+	for i := range all {
+		if all[i].is(w.at) {
+			from = i
+		}
+	}
+	for i := from; i < len(all); i++ {
+		if !all[i].is(w.at) {
+			w.at, w.offset = all[i].info, 0
+		}
+		if err := w.read(&all[i], skip); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *follower) read(p *part, skip bool) error {
+	f := w.f
+	if skip {
+		f = func(*Entry) error { return nil }
+	}
+	n, err := readLines(p.name(), p.content(w.offset), func([]byte) bool { return !skip }, f, &DamagedError{})
+	w.offset += n
+	return err
 }
