@@ -1,0 +1,387 @@
+package selfprotect
+
+import (
+	"path"
+	"strings"
+)
+
+// copies judges a program that copies, moves or links files to its last operand.
+func (s *shell) copies(c *command) {
+	rest := operands(c.args)
+	dest, has := option(c.args, "-t", "--target-directory")
+	switch {
+	case has:
+		if i := indexOf(rest, dest); i >= 0 {
+			rest = append(rest[:i:i], rest[i+1:]...)
+		}
+	case len(rest) == 0:
+		return
+	case len(rest) == 1 && c.name == "ln":
+		dest = "."
+	default:
+		dest, rest = rest[len(rest)-1], rest[:len(rest)-1]
+	}
+	moves := c.name == "mv" || c.name == "gmv" || flag(c.args, "", "remove-source-files")
+	links := c.name == "ln" || c.name == "cp" && flag(c.args, "ls", "link", "symbolic-link")
+	if moves || links {
+		s.changes(rest)
+	}
+	if moves {
+		s.trees(rest, anything)
+	}
+	if m := s.touches(dest); m.relation == direct || m.relation == around && links {
+		s.deny(m.place)
+		return
+	}
+	whole := moves || c.name == "rsync" || c.name == "ditto" || flag(c.args, "rRa", "recursive", "archive")
+	for _, src := range rest {
+		s.lands(src, dest, whole, c.name == "rsync" || c.name == "ditto")
+	}
+	if c.name == "rsync" && flag(c.args, "", "delete", "delete-after", "delete-before", "delete-during", "delete-excluded") {
+		s.changes([]string{dest})
+	}
+}
+
+func indexOf(list []string, s string) int {
+	for i, each := range list {
+		if each == s {
+			return i
+		}
+	}
+	return -1
+}
+
+// lands judges where a file or a tree comes to lie that is copied into a folder.
+func (s *shell) lands(src, dest string, whole, slash bool) {
+	name := path.Base(src)
+	inside := name == "." || name == ".." || slash && strings.HasSuffix(src, "/")
+	target := strings.TrimSuffix(dest, "/") + "/" + name
+	if inside {
+		target = dest
+	}
+	m := s.touches(target)
+	if m.relation == direct && !inside {
+		s.deny(m.place)
+		return
+	}
+	if isPattern(name) { // whatever lies there
+		if m := s.touches(strings.TrimSuffix(dest, "/") + "/" + name); m.relation != apart {
+			s.overlay(path.Dir(src), dest)
+		}
+		return
+	}
+	if !whole {
+		return
+	}
+	s.overlay(src, target)
+	if plain := s.touches(dest); !inside && plain.relation == apart {
+		s.overlay(src, dest) // where dest isn't there yet, it becomes the copy
+	}
+}
+
+// overlay judges a tree that is laid over another one: whether it brings a file
+// that is protected there.
+func (s *shell) overlay(src, target string) {
+	for _, dir := range s.cwds {
+		from, to := s.join(dir, src), s.join(dir, target)
+		if isPattern(from) || isPattern(to) || !s.look.exists(from) {
+			if m := s.at(dir, target); m.relation != apart { // nobody knows what it brings
+				s.deny(m.place)
+			}
+			continue
+		}
+		real := s.look.real(to)
+		for _, base := range append([]string{real, s.judgement.set.home}, s.roots...) {
+			for _, p := range s.judgement.set.relative {
+				full := base + "/" + p.Path
+				rest, under := strings.CutPrefix(full, strings.TrimSuffix(real, "/")+"/")
+				if under && base != "" && s.present(from, rest) != "" {
+					s.deny(p)
+				}
+			}
+		}
+		// Names that begin within the target: ".claude" itself, laid over by what is in it.
+		parts := s.judgement.set.split(real)
+		for i := range parts {
+			n := s.judgement.set.anywhere
+			for _, name := range parts[i:] {
+				if n = n.child(name); n == nil {
+					break
+				}
+			}
+			if n != nil && n != s.judgement.set.anywhere {
+				s.deny(s.brings(n, from, 0))
+			}
+		}
+	}
+}
+
+// brings returns a place of a tree of names that lies in a folder.
+func (s *shell) brings(n *node, dir string, depth int) *Place {
+	if n.place != nil {
+		return n.place
+	}
+	for name, child := range n.next {
+		if full := s.present(dir, name); full != "" {
+			if p := s.brings(child, full, depth+1); p != nil {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// unpacks judges a program that unpacks an archive, whose content isn't known.
+func (s *shell) unpacks(c *command) {
+	args := c.args
+	dir := "."
+	var members []string
+	switch c.name {
+	case "unzip":
+		if flag(args, "lptvZ") {
+			return
+		}
+		if d, has := option(args, "-d"); has {
+			dir = d
+		}
+		members = operands(args)
+	case "7z", "7za":
+		if len(args) == 0 || args[0] != "x" && args[0] != "e" {
+			s.changes(args[min(len(args), 1):])
+			return
+		}
+		if d, has := option(args, "-o"); has {
+			dir = d
+		}
+	case "cpio", "pax":
+		if !flag(args, "ir", "extract") {
+			return
+		}
+		if d, has := option(args, "-D", "--directory"); has {
+			dir = d
+		}
+	default:
+		var extracts bool
+		if extracts, members = s.tar(args); !extracts {
+			return
+		}
+		if d, has := option(args, "-C", "--directory", "--cd"); has {
+			dir = d
+		}
+	}
+	for _, m := range members {
+		if !path.IsAbs(m) && !strings.HasPrefix(m, "~") {
+			m = strings.TrimSuffix(dir, "/") + "/" + m
+		}
+		s.named(m)
+	}
+	for _, from := range s.cwds {
+		if m := s.at(from, dir); m.relation != apart {
+			s.deny(m.place)
+		}
+		to := s.look.real(s.join(from, dir))
+		if home := s.judgement.set.home; to == "/" || to == "/etc" || home != "" && (to == home || to == s.look.real(home)) {
+			s.deny(s.judgement.set.anywhere.some)
+		}
+	}
+}
+
+// tar reads the arguments of tar: whether it extracts, and what of. What it makes is
+// judged here.
+func (s *shell) tar(args []string) (extracts bool, members []string) {
+	mode := ""
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		mode = args[0]
+	}
+	for _, a := range args {
+		switch {
+		case a == "--extract", a == "--get":
+			mode += "x"
+		case a == "--create":
+			mode += "c"
+		case len(a) > 1 && a[0] == '-' && a[1] != '-':
+			mode += a[1:]
+		}
+	}
+	file, _ := option(args, "-f", "--file")
+	rest := operands(args)
+	if strings.Contains(mode, "x") {
+		return true, rest
+	}
+	if strings.ContainsAny(mode, "cruA") {
+		if file != "" {
+			s.named(file)
+		}
+		for i, a := range args { // tar -czf FILE, tar czf FILE
+			if i+1 < len(args) && !strings.HasPrefix(a, "--") && strings.HasSuffix(a, "f") && (i == 0 || strings.HasPrefix(a, "-")) {
+				s.named(args[i+1])
+			}
+		}
+		if flag(args, "", "remove-files") {
+			s.changes(rest)
+			s.trees(rest, anything)
+		}
+	}
+	return false, nil
+}
+
+// downloads judges a program that writes what it fetches.
+func (s *shell) downloads(c *command) {
+	s.changes(c.args)
+	dir, _ := option(c.args, "--output-dir", "-P", "--directory-prefix", "-d")
+	if c.name == "curl" {
+		dir, _ = option(c.args, "--output-dir")
+		if !flag(c.args, "O", "remote-name", "remote-name-all") {
+			return
+		}
+	}
+	if dir == "" {
+		dir = "."
+	}
+	for _, a := range operands(c.args) {
+		_, rest, is := strings.Cut(a, "://")
+		if !is {
+			rest = a
+		}
+		rest, _, _ = strings.Cut(rest, "?")
+		s.named(strings.TrimSuffix(dir, "/") + "/" + path.Base(rest))
+	}
+}
+
+// patches judges a program that applies a patch, which it reads or which lies in a
+// file.
+func (s *shell) patches(c *command, args []string) {
+	s.changes(args)
+	dirs := s.cwds
+	for _, name := range []string{"-d", "--directory"} {
+		if d, has := option(args, name); has {
+			for _, from := range s.cwds {
+				dirs = union(dirs, []string{s.join(from, d)})
+			}
+		}
+	}
+	s.executes = true // the patch may be written by this very command
+	files := operands(args)
+	if in, has := option(args, "-i", "--input"); has {
+		files = append(files, in)
+	}
+	for _, f := range files {
+		s.patchFile(f, dirs)
+	}
+	if name, is := strings.CutPrefix(c.stdin, fileMark); is {
+		s.patchFile(name, dirs)
+	} else {
+		s.patch(c.stdin, dirs)
+	}
+}
+
+// find judges a search that does something with what it finds, and returns what it
+// prints that is protected.
+func (s *shell) find(c *command) string {
+	var starts, names []string
+	var actions [][]string
+	for i := 0; i < len(c.args); i++ {
+		switch a := c.args[i]; a {
+		case "-name", "-iname", "-path", "-wholename", "-ipath", "-regex":
+			if i++; i < len(c.args) {
+				names = append(names, c.args[i])
+			}
+		case "-fprint", "-fprintf", "-fls", "-fprint0":
+			if i++; i < len(c.args) {
+				s.named(c.args[i])
+			}
+		case "-delete":
+			actions = append(actions, []string{"rm", "-r", "{}"})
+		case "-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch":
+			end := i + 1
+			for end < len(c.args) && c.args[end] != ";" && c.args[end] != "+" {
+				end++
+			}
+			actions = append(actions, c.args[min(i+1, len(c.args)):end])
+			i = end
+		default:
+			if !strings.HasPrefix(a, "-") && len(names) == 0 && len(starts) < 16 {
+				starts = append(starts, a)
+			}
+		}
+	}
+	if len(starts) == 0 {
+		starts = []string{"."}
+	}
+	keep := func(p string) bool {
+		for _, n := range names {
+			n = path.Base(strings.TrimSuffix(n, "$"))
+			if fits := glob(s.folded(n), s.folded(path.Base(p))) || n == "*" || strings.ContainsAny(n, `\+|`); !fits {
+				return false
+			}
+		}
+		return true
+	}
+	var found []string
+	for _, start := range starts {
+		for _, dir := range s.cwds {
+			full := s.join(dir, start)
+			if m := s.at(dir, start); m.relation == direct {
+				found = append(found, full)
+			}
+			if !isPattern(full) {
+				s.beneath(full, func(p string) bool {
+					if len(found) < 64 && keep(p) {
+						found = append(found, p)
+					}
+					return false
+				})
+				s.beneathAround(full, keep, &found)
+			} else if m := s.at(dir, start); m.relation != apart {
+				found = append(found, full+"/"+anyText)
+			}
+		}
+	}
+	for _, a := range actions {
+		s.acts(a, found, c)
+	}
+	return strings.Join(append(found, anyText), "\n")
+}
+
+func (s *shell) folded(name string) string { return s.judgement.set.folded(name) }
+
+// beneathAround adds the existing files of a host's folder that a search finds.
+func (s *shell) beneathAround(dir string, keep func(string) bool, found *[]string) {
+	real := s.look.real(dir)
+	parts := s.judgement.set.split(real)
+	for i := range parts {
+		n := s.judgement.set.anywhere
+		for _, name := range parts[i:] {
+			if n = n.child(name); n == nil {
+				break
+			}
+		}
+		if n == nil || n == s.judgement.set.anywhere {
+			continue
+		}
+		for name := range n.next {
+			if full := s.present(real, name); full != "" && keep(full) && len(*found) < 128 {
+				*found = append(*found, full)
+			}
+		}
+	}
+}
+
+// acts judges what a search does with what it finds.
+func (s *shell) acts(action, found []string, c *command) {
+	if len(action) == 0 {
+		return
+	}
+	for _, f := range append(found, anyText) {
+		words := make([]string, 0, len(action)+1)
+		put := false
+		for _, w := range action {
+			put = put || strings.Contains(w, "{}")
+			words = append(words, strings.ReplaceAll(w, "{}", f))
+		}
+		if !put {
+			words = append(words, f)
+		}
+		s.judge(words, c.assigns, anyText)
+	}
+}

@@ -1,0 +1,194 @@
+package selfprotect
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// interpreter judges a program that nobody knows, or one that runs texts in a
+// language of its own.
+func (s *shell) interpreter(c *command) {
+	name := strings.TrimRight(c.name, "0123456789.")
+	switch name {
+	case "python", "pypy", "node", "nodejs", "deno", "bun", "perl", "ruby", "php", "lua", "luajit", "tclsh", "osascript", "pwsh", "powershell", "Rscript", "julia",
+		"ed", "ex", "vi", "vim", "nvim", "emacs", "sqlite", "psql", "m", "groovy", "swift", "tsx", "ts-node", "npx", "uv", "uvx", "expect", "guile", "ghc", "elixir", "cmd.exe", "powershell.exe":
+		if slices.Equal(c.args[:min(len(c.args), 2)], []string{"-m", "json.tool"}) && len(operands(c.args)) <= 2 {
+			return // prints what it reads
+		}
+		s.code(strings.Join(c.args, "\n"))
+		if stdin := known(c.stdin); stdin != "" {
+			s.code(stdin)
+		}
+		s.executes = s.executes || name != "node" || len(c.args) > 0
+	case "make", "just", "task", "go", "cargo", "npm", "pnpm", "yarn", "docker", "podman", "ssh", "kubectl":
+		s.executes = true
+	default:
+		s.executes = s.executes || c.foreign || strings.HasPrefix(c.name, ".")
+	}
+	s.changes(c.args)
+}
+
+// sed judges sed: it reads, unless it is told to edit in place or its script writes.
+func (s *shell) sed(c *command) string {
+	inPlace := flag(c.args, "", "in-place")
+	for _, a := range c.args {
+		if len(a) > 1 && a[0] == '-' && a[1] != '-' {
+			if i := strings.IndexAny(a, "ief"); i > 0 && a[i] == 'i' {
+				inPlace = true
+			}
+		}
+	}
+	if inPlace {
+		s.changes(c.args)
+		return ""
+	}
+	for _, a := range c.args {
+		if strings.Contains(a, "w") && strings.ContainsAny(a, "/~.") && strings.ContainsAny(a, " ") {
+			for _, w := range strings.Fields(a) {
+				s.named(strings.Trim(w, "};'"))
+			}
+		}
+		if strings.ContainsAny(a, " ") && strings.Contains(a, "e ") {
+			s.deny(s.judgement.set.mention(a, false))
+		}
+	}
+	if len(operands(c.args)) <= 1 {
+		return substituted(c)
+	}
+	return anyText
+}
+
+// substitution is one "s" of sed that is nothing but itself.
+func substitution() *regexp.Regexp {
+	return regexp.MustCompile(`^s([/|#,])(\w+)([/|#,])([^&\\/|#,]*)([/|#,])g?$`)
+}
+
+// substituted returns what sed makes of a text that is known, where its script is
+// simple enough.
+func substituted(c *command) string {
+	rest := operands(c.args)
+	if len(rest) != 1 || known(c.stdin) == "" || strings.Contains(c.stdin, anyText) || len(rest) != len(c.args) {
+		return anyText
+	}
+	m := substitution().FindStringSubmatch(rest[0])
+	if m == nil {
+		return anyText
+	}
+	if strings.HasSuffix(rest[0], "g") {
+		return strings.ReplaceAll(c.stdin, m[2], m[4])
+	}
+	return strings.Replace(c.stdin, m[2], m[4], 1)
+}
+
+// awk judges awk: it reads, unless its program writes or runs something.
+func (s *shell) awk(c *command) string {
+	program := strings.Join(c.args, "\n")
+	if _, has := option(c.args, "-i", "--include"); has || strings.Contains(program, "system(") || strings.Contains(program, "getline") ||
+		strings.Contains(program, "print") && strings.ContainsAny(program, ">|") {
+		s.code(program)
+		s.changes(c.args)
+	}
+	return anyText
+}
+
+// git judges git by its subcommand.
+func (s *shell) git(c *command) string {
+	outer := s.cwds
+	defer func() { s.cwds = outer }()
+	i := 0
+	for ; i < len(c.args) && strings.HasPrefix(c.args[i], "-"); i++ {
+		switch a := c.args[i]; {
+		case (a == "-C" || a == "--work-tree") && i+1 < len(c.args):
+			i++
+			s.chdir(c.args[i])
+		case strings.HasPrefix(a, "--work-tree="):
+			s.chdir(a[len("--work-tree="):])
+		case (a == "-c" || a == "--config-env") && i+1 < len(c.args):
+			i++
+			if _, value, _ := strings.Cut(c.args[i], "="); strings.HasPrefix(value, "!") {
+				s.script(value[1:], anyText)
+			} else if strings.Contains(value, " ") {
+				s.script(value, anyText)
+			}
+		case (a == "--git-dir" || a == "--namespace" || a == "--exec-path") && i+1 < len(c.args):
+			i++
+		}
+	}
+	if i >= len(c.args) {
+		return anyText
+	}
+	return s.gitSub(c, c.args[i], c.args[i+1:])
+}
+
+// gitSub judges a subcommand of git.
+func (s *shell) gitSub(c *command, sub string, args []string) string {
+	switch sub {
+	case "status", "log", "diff", "show", "add", "commit", "push", "fetch", "branch", "tag", "blame", "annotate", "grep", "ls-files", "ls-tree", "rev-parse", "rev-list",
+		"remote", "describe", "shortlog", "cat-file", "diff-tree", "diff-index", "diff-files", "format-patch", "notes", "bisect", "help", "version", "check-ignore",
+		"check-attr", "name-rev", "merge-base", "reflog", "var", "for-each-ref", "show-ref", "hash-object", "update-index", "range-diff", "whatchanged", "cherry", "gc", "fsck", "archive", "count-objects":
+		for _, name := range []string{"-o", "--output", "--output-directory"} {
+			if v, has := option(args, name); has && sub != "push" && sub != "commit" && sub != "grep" && sub != "ls-files" {
+				s.changes([]string{v})
+			}
+		}
+		return anyText
+	case "apply", "am":
+		dirs := args
+		s.patches(c, dirs)
+		return anyText
+	case "clean":
+		if flag(args, "f", "force") && !flag(args, "n", "dry-run") {
+			s.sweep(operands(args))
+		}
+	case "stash":
+		if len(args) > 0 && (args[0] == "list" || args[0] == "show") {
+			return anyText
+		}
+		if flag(args, "ua", "include-untracked", "all") {
+			s.sweep(nil)
+		}
+		if m, has := option(args, "-m", "--message"); has && len(args) > 0 {
+			args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == m })
+		}
+	case "rebase", "submodule", "filter-branch":
+		for _, a := range args {
+			if strings.Contains(a, " ") {
+				s.script(a, anyText)
+			}
+		}
+	case "merge", "revert", "cherry-pick", "pull":
+		if m, has := option(args, "-m", "--message"); has {
+			args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == m || a == "--message="+m })
+		}
+	case "config":
+		if flag(args, "l", "list", "get", "get-all", "get-regexp") {
+			return anyText
+		}
+	}
+	s.changes(args)
+	if sub == "rm" && flag(args, "r") {
+		s.trees(operands(args), anything)
+	}
+	return anyText
+}
+
+// sweep judges the removal of what git doesn't track.
+func (s *shell) sweep(paths []string) {
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
+	s.changes(paths)
+	var tracked []byte
+	for _, dir := range s.cwds {
+		tracked = append(tracked, s.index(dir)...)
+	}
+	s.trees(paths, func(p string) bool {
+		for _, dir := range append(slices.Clone(s.cwds), s.roots...) {
+			if rel, is := strings.CutPrefix(p, dir+"/"); is && strings.Contains(string(tracked), rel) {
+				return false
+			}
+		}
+		return true
+	})
+}

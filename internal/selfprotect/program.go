@@ -1,0 +1,351 @@
+package selfprotect
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+)
+
+// readers are programs that only read the files that they are given, with the
+// options after which they write one.
+func readers(name string) (writes string, is bool) {
+	switch name {
+	case "cat", "head", "tail", "more", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "wc", "file", "stat", "du", "df", "cmp", "comm",
+		"md5sum", "sha1sum", "sha256sum", "sha512sum", "shasum", "cksum", "sum", "b2sum", "test", "[", "readlink", "realpath", "basename", "dirname", "jq", "cut", "tr", "paste",
+		"column", "nl", "od", "hexdump", "strings", "fold", "fmt", "tac", "rev", "expand", "join", "look", "pr", "zcat", "bat", "batcat", "colordiff",
+		"getfacl", "lsattr", "ls", "ll", "eza", "exa", "lsof", "fuser", "which", "type", "whereis", "man", "pwd", "true", "false", ":", "date", "sleep",
+		"wait", "pgrep", "pidof", "ps", "id", "whoami", "uname", "hostname", "seq", "dirs", "hash", "jobs", "history", "help", "return", "break", "continue", "exit",
+		"shift", "getopts", "unset", "ulimit", "umask", "times", "shopt", "xxd", "uniq", "glow", "delta", "wdiff", "nproc", "cloc", "tokei", "scc", "unalias", "trap", "yes":
+		return "", true
+	case "diff", "sort", "base64", "xmllint", "tree":
+		return "-o --output", true
+	case "less":
+		return "-o -O --log-file --LOG-FILE", true
+	}
+	return "", false
+}
+
+// program judges a command by what its program does with its words, and returns
+// what it prints.
+func (s *shell) program(c *command) string {
+	if writes, is := readers(c.name); is {
+		return s.reads(c, writes)
+	}
+	switch c.name {
+	case "echo", "printf":
+		return s.prints(c)
+	case "cd", "pushd", "chdir":
+		s.cd(c)
+		return ""
+	case "popd":
+		s.cwds = union(s.cwds, []string{anyText})
+		return ""
+	case "set":
+		s.sets(c)
+		return ""
+	case "read", "mapfile", "readarray":
+		s.readsVariable(c)
+		return ""
+	case "export", "declare", "local", "typeset", "readonly":
+		for _, a := range c.args {
+			if name, value, is := strings.Cut(a, "="); is {
+				s.set(name, text(value))
+				s.setVariable(name, value)
+			}
+		}
+		return ""
+	case "alias":
+		for _, a := range c.args {
+			name, value, _ := strings.Cut(a, "=")
+			s.defined[name] = true
+			s.script(value, anyText)
+		}
+		return ""
+	case "eval":
+		return s.script(strings.Join(c.args, " "), c.stdin)
+	case "sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "su", "rbash":
+		return s.shellProgram(c)
+	case "source", ".":
+		s.executes = true
+		return s.script(known(c.stdin), "")
+	case "xargs", "parallel":
+		return s.xargs(c)
+	case "find", "fd", "fdfind":
+		return s.find(c)
+	case "sed", "gsed":
+		return s.sed(c)
+	case "awk", "gawk", "mawk", "nawk":
+		return s.awk(c)
+	case "git":
+		return s.git(c)
+	case "tee", "sponge":
+		s.changes(c.args)
+		s.texts = append(s.texts, c.stdin)
+		return c.stdin
+	case "mkdir":
+		s.named(c.args...)
+		return ""
+	case "gh", "glab", "hub", "jira", "slack", "notify-send", "logger", "wall", "say", "osc":
+		for _, a := range c.args {
+			if !strings.ContainsAny(a, " \n\t") && s.touches(a).relation == direct {
+				s.deny(s.touches(a).place)
+			}
+		}
+		return anyText
+	}
+	return s.writer(c)
+}
+
+// writer judges a program that may write.
+func (s *shell) writer(c *command) string {
+	switch c.name {
+	case "rm", "rmdir", "unlink", "shred", "srm", "trash", "trash-put", "chmod", "chown", "chgrp", "setfacl", "chattr", "rimraf":
+		s.changes(c.args)
+		if flag(c.args, "rR", "recursive") || c.name == "rimraf" || strings.HasPrefix(c.name, "trash") {
+			s.trees(operands(c.args), anything)
+		}
+	case "cp", "mv", "install", "rsync", "scp", "ln", "gcp", "gmv", "ditto":
+		s.copies(c)
+	case "dd":
+		for _, a := range c.args {
+			if out, is := strings.CutPrefix(a, "of="); is {
+				s.named(out)
+			}
+		}
+	case "tar", "bsdtar", "gtar", "unzip", "7z", "7za", "cpio", "ditto-x", "pax":
+		s.unpacks(c)
+	case "curl", "wget", "aria2c":
+		s.downloads(c)
+	case "patch":
+		s.patches(c, c.args)
+	case "yq":
+		if flag(c.args, "i", "inplace", "in-place") {
+			s.changes(c.args)
+		}
+	case "kill", "pkill", "killall", "systemctl", "launchctl":
+		// what they do with files is nothing; see guard
+	default:
+		s.interpreter(c)
+	}
+	return anyText
+}
+
+// reads judges a program that reads.
+func (s *shell) reads(c *command, writes string) string {
+	for name := range strings.FieldsSeq(writes) {
+		if v, has := option(c.args, name); has {
+			s.named(v)
+		}
+	}
+	rest := operands(c.args)
+	if (c.name == "uniq" || c.name == "xxd") && len(rest) > 1 {
+		s.named(rest[len(rest)-1])
+	}
+	if c.name == "trap" && len(c.args) > 1 {
+		s.script(c.args[0], "")
+	}
+	switch c.name {
+	case "cat", "head", "tail", "tac", "nl", "sort", "grep":
+		if len(rest) == 0 || c.name == "grep" && len(rest) == 1 || rest[0] == "-" {
+			return c.stdin
+		}
+	case "realpath", "readlink", "ls", "basename":
+		if c.name == "basename" && len(rest) > 0 {
+			return path.Base(rest[0])
+		}
+		return strings.Join(append(rest, anyText), "\n")
+	case "dirname":
+		if len(rest) > 0 {
+			return path.Dir(rest[0])
+		}
+	case "which", "type", "command", "whereis":
+		if slices.Contains(rest, "ahp") {
+			return strings.Join(s.judgement.set.binaries, "\n")
+		}
+	case "pwd":
+		return strings.Join(s.cwds, "\n")
+	case "pgrep", "pidof":
+		if s.hitsService(c) {
+			return servicePID
+		}
+	}
+	return anyText
+}
+
+// prints returns what echo and printf print.
+func (s *shell) prints(c *command) string {
+	args := c.args
+	if c.name == "echo" {
+		for len(args) > 0 && len(args[0]) > 1 && strings.Trim(args[0], "-neE") == "" {
+			args = args[1:]
+		}
+		out := strings.Join(args, " ")
+		if strings.Contains(out, `\`) {
+			if plain, _, err := expand.Format(nil, strings.ReplaceAll(out, "%", "%%"), nil); err == nil {
+				return plain + "\n" + out
+			}
+		}
+		return out
+	}
+	into := ""
+	if len(args) > 1 && args[0] == "-v" {
+		into, args = args[1], args[2:]
+	}
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
+	out := ""
+	if len(args) > 0 {
+		for rest := args[1:]; ; {
+			t, n, err := expand.Format(nil, args[0], rest)
+			if err != nil {
+				t, n = strings.Join(args, " "), 0
+			}
+			if out += t; n == 0 || n >= len(rest) {
+				break
+			}
+			rest = rest[n:]
+		}
+	}
+	if into != "" {
+		s.set(into, text(out))
+		return ""
+	}
+	return out
+}
+
+// cd judges a change of directory.
+func (s *shell) cd(c *command) {
+	rest := operands(c.args)
+	switch {
+	case len(rest) == 0 && c.name == "pushd":
+		s.cwds = union(s.cwds, []string{anyText})
+	case len(rest) == 0:
+		s.cwds = []string{s.homeText()}
+	case rest[0] == "-":
+		s.cwds = union(s.cwds, append([]string{s.cwd}, anyText))
+	default:
+		s.chdir(rest[0])
+	}
+}
+
+func (s *shell) sets(c *command) {
+	for i, a := range c.args {
+		if a == "--" || !strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "+") {
+			if a == "--" {
+				i++
+			}
+			s.positional(c.args[i:])
+			return
+		}
+	}
+}
+
+// readsVariable sets the variables that read is given.
+func (s *shell) readsVariable(c *command) {
+	for _, name := range operands(c.args) {
+		s.set(name, text(anyText))
+		for field := range strings.FieldsSeq(known(c.stdin)) {
+			s.set(name, text(field))
+		}
+		if line := strings.TrimSpace(known(c.stdin)); strings.ContainsAny(line, " \n") {
+			for l := range strings.Lines(line) {
+				s.set(name, text(strings.TrimSpace(l)))
+			}
+		}
+		if c.name != "read" {
+			s.set(name, expand.Variable{Set: true, Kind: expand.Indexed, List: strings.Split(known(c.stdin), "\n")})
+		}
+	}
+}
+
+// known returns a text that a program is given to read, without what stands for a
+// file.
+func known(stdin string) string {
+	if strings.HasPrefix(stdin, fileMark) {
+		return anyText
+	}
+	return stdin
+}
+
+// shellProgram judges a shell that is started.
+func (s *shell) shellProgram(c *command) string {
+	for i, a := range c.args {
+		if strings.HasPrefix(a, "--") && a != "--command" {
+			continue
+		}
+		if a == "--command" || strings.HasPrefix(a, "-") && strings.Contains(a, "c") {
+			if i+1 < len(c.args) {
+				if i+2 < len(c.args) {
+					s.set("0", text(c.args[i+2]))
+					s.positional(c.args[min(i+3, len(c.args)):])
+				}
+				return s.script(c.args[i+1], c.stdin)
+			}
+		}
+	}
+	rest := operands(c.args)
+	s.changes(rest)
+	if len(rest) == 0 || flag(c.args, "s") || strings.HasPrefix(rest[0], "/dev/") {
+		if len(rest) > 0 {
+			s.positional(rest)
+		}
+		return s.script(known(c.stdin), anyText)
+	}
+	s.executes = true
+	return anyText
+}
+
+// xargs judges the program that xargs starts with what it reads.
+func (s *shell) xargs(c *command) string {
+	i := 0
+	replace := ""
+	for ; i < len(c.args) && strings.HasPrefix(c.args[i], "-"); i++ {
+		a := c.args[i]
+		switch {
+		case a == "-I" && i+1 < len(c.args):
+			i++
+			replace = c.args[i]
+		case strings.HasPrefix(a, "-I"):
+			replace = a[2:]
+		case a == "-i" || c.name == "parallel":
+			replace = "{}"
+		case strings.Contains(" -n -P -L -d -a -E -s -j --max-args --max-procs --arg-file --delimiter ", " "+a+" "):
+			i++
+		}
+	}
+	inner := slices.Clone(c.args[i:])
+	if c.name == "parallel" && replace == "" {
+		replace = "{}"
+	}
+	for k, a := range inner {
+		if a == ":::" {
+			c.stdin, inner = strings.Join(inner[k+1:], "\n"), inner[:k]
+			break
+		}
+	}
+	given := strings.FieldsFunc(known(c.stdin), func(r rune) bool { return r <= ' ' && r != 1 || r == '"' || r == '\'' })
+	if len(given) > 256 {
+		given = given[:256]
+	}
+	if len(inner) == 0 {
+		return c.stdin
+	}
+	if replace == "" {
+		return s.judge(append(inner, given...), c.assigns, anyText)
+	}
+	for _, g := range append(given, anyText) {
+		words := make([]string, len(inner))
+		for k, w := range inner {
+			words[k] = strings.ReplaceAll(w, replace, g)
+		}
+		if len(words) == 1 {
+			s.script(words[0], anyText)
+		} else {
+			s.judge(words, c.assigns, anyText)
+		}
+	}
+	return anyText
+}

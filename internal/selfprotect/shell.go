@@ -1,0 +1,415 @@
+package selfprotect
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const (
+	// maxCommand bounds a command that is parsed, in bytes; a longer one is treated
+	// as one that can't be parsed.
+	maxCommand = 256 << 10
+	// maxNesting bounds how deep one is nested, maxDepth how many shells and programs
+	// within others are followed, and maxSteps how many commands are judged.
+	maxNesting, maxDepth, maxSteps = 80, 12, 4096
+	// maxPlaces bounds the working directories that are possible at once.
+	maxPlaces = 8
+)
+
+// shell goes through one command of the shell as the shell would run it, as far as
+// that can be told. Of what may be one or the other it keeps both.
+type shell struct {
+	*judgement
+	vars map[string]*variable
+	// cwds are the possible working directories.
+	cwds []string
+	// defined are the names of functions and aliases, which mean what they please.
+	defined map[string]bool
+	depth   int
+	steps   *int
+	// executes says that a program is run whose text isn't here, and texts are those
+	// that are written somewhere.
+	executes bool
+	texts    []string
+}
+
+// commands judges the commands in an input.
+func (j *judgement) commands(input map[string]any, foreign bool) {
+	names := commandMembers
+	if foreign {
+		names += " script code chars input inputtext text"
+	}
+	dirs := []string{j.cwd}
+	env := map[string]string{}
+	args := ""
+	for _, m := range slices.Sorted(maps.Keys(input)) {
+		switch {
+		case oneOf(m, directories):
+			if dir, is := input[m].(string); is && dir != "" {
+				dirs = append(dirs, j.join(j.cwd, plainFile(dir)))
+			}
+		case oneOf(m, "env environment envvars environmentvariables"):
+			env = environment(input[m])
+		case oneOf(m, "args arguments argv argslist argumentslist commandargs"):
+			args = quoted(input[m])
+		}
+	}
+	for _, m := range slices.Sorted(maps.Keys(input)) {
+		if !oneOf(m, names) {
+			continue
+		}
+		for _, text := range commandTexts(input[m], strings.HasSuffix(strings.ToLower(m), "s")) {
+			if foreign {
+				j.foreign(text)
+			}
+			if strings.Contains(text, patchStart) {
+				j.patch(text, dirs)
+			}
+			j.runWith(text+args, dirs, env)
+		}
+	}
+}
+
+// foreign judges a text that isn't known to be a command of the shell.
+func (j *judgement) foreign(text string) {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	switch strings.ToLower(first) {
+	case "get-content", "gc", "cat", "type", "dir", "ls", "get-childitem", "gci", "select-string", "test-path", "get-item", "%cat":
+		if !strings.ContainsAny(text, ";|>&\n") {
+			return
+		}
+	}
+	j.code(text)
+}
+
+// code judges the text of a program.
+func (j *judgement) code(text string) { j.deny(j.set.mention(text, true)) }
+
+// environment reads a member that sets variables.
+func environment(v any) map[string]string {
+	out := map[string]string{}
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			if text, is := value.(string); is {
+				out[name] = text
+			}
+		}
+	case []any:
+		for _, each := range v {
+			if text, is := each.(string); is {
+				name, value, _ := strings.Cut(text, "=")
+				out[name] = value
+			}
+		}
+	}
+	return out
+}
+
+// quoted returns arguments as a shell takes them.
+func quoted(v any) string {
+	switch v := v.(type) {
+	case string:
+		return " " + v
+	case []any:
+		var b strings.Builder
+		for _, each := range v {
+			if text, is := each.(string); is {
+				b.WriteString(" " + quote(text))
+			}
+		}
+		return b.String()
+	}
+	return ""
+}
+
+// quote returns a word as the shell takes it literally.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// commandTexts returns the commands that a member holds: a text, a list that is one
+// command's words, or, where the member's name is a plural, several commands.
+func commandTexts(v any, plural bool) []string {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		if !plural {
+			return []string{strings.TrimSpace(quoted(v))}
+		}
+		var out []string
+		for _, each := range v {
+			if m, is := each.(map[string]any); is {
+				each = m["command"]
+			}
+			out = append(out, commandTexts(each, false)...)
+		}
+		return out
+	}
+	return nil
+}
+
+func (j *judgement) run(command string, dirs []string) { j.runWith(command, dirs, nil) }
+
+// runWith judges a command that runs in one of dirs.
+func (j *judgement) runWith(command string, dirs []string, env map[string]string) {
+	s := &shell{judgement: j, vars: map[string]*variable{}, defined: map[string]bool{}, steps: new(int)}
+	for _, d := range dirs {
+		if !slices.Contains(s.cwds, d) && len(s.cwds) < maxPlaces {
+			s.cwds = append(s.cwds, d)
+		}
+	}
+	for name, value := range env {
+		s.set(name, text(value))
+	}
+	s.switchVariables(env)
+	s.script(command, "")
+	if s.executes && j.found == nil {
+		for _, t := range s.texts {
+			j.code(t)
+			j.patch(t, s.cwds)
+		}
+	}
+}
+
+// script judges a text that a shell runs, and returns what it prints as far as that
+// is known.
+func (s *shell) script(src, stdin string) string {
+	if strings.TrimSpace(src) == "" || s.done() {
+		return ""
+	}
+	if s.depth++; s.depth > maxDepth {
+		s.code(src)
+		return anyText
+	}
+	defer func() { s.depth-- }()
+	list, ok := parse(src)
+	if !ok {
+		s.code(src)
+		if s.depth == 1 && s.found == nil {
+			s.words(src)
+		}
+		return anyText
+	}
+	s.dotglob = s.dotglob || strings.Contains(src, "dotglob")
+	return s.stmts(list, stdin)
+}
+
+// words judges a command that can't be parsed by each of its words.
+func (s *shell) words(src string) {
+	for w := range strings.FieldsFuncSeq(src, func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'`();|&<>", r) }) {
+		if m := s.touches(w); m.relation == direct {
+			s.deny(m.place)
+		}
+	}
+}
+
+// parse reads a text as bash does.
+func parse(src string) ([]*syntax.Stmt, bool) {
+	if len(src) > maxCommand || strings.IndexByte(src, 0) >= 0 || deep(src) {
+		return nil, false
+	}
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(src), "")
+	if err != nil {
+		return nil, false
+	}
+	return f.Stmts, true
+}
+
+// deep reports whether a text may be nested so deep that to parse it takes too long.
+func deep(src string) bool {
+	depth, most := 0, 0
+	for i := range len(src) {
+		switch src[i] {
+		case '(', '{':
+			depth++
+			most = max(most, depth)
+		case ')', '}':
+			depth = max(depth-1, 0)
+		}
+	}
+	return most > maxNesting || strings.Count(src, "then")+strings.Count(src, "do") > 2000 || strings.Count(src, "`") > 400
+}
+
+func (s *shell) stmts(list []*syntax.Stmt, stdin string) string {
+	var out strings.Builder
+	for _, st := range list {
+		out.WriteString(s.stmt(st, stdin))
+		if s.done() {
+			break
+		}
+	}
+	return out.String()
+}
+
+// subshell judges statements whose "cd" ends with them.
+func (s *shell) subshell(list []*syntax.Stmt, stdin string) string {
+	outer := s.cwds
+	defer func() { s.cwds = outer }()
+	return s.stmts(list, stdin)
+}
+
+// maybe judges what may run or not.
+func (s *shell) maybe(run func()) {
+	before := s.cwds
+	run()
+	s.cwds = union(s.cwds, before)
+}
+
+func union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, d := range b {
+		if !slices.Contains(out, d) && len(out) < maxPlaces {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// stmt judges one statement, with the texts that it is given to read, and returns
+// what it prints as far as that is known.
+func (s *shell) stmt(st *syntax.Stmt, stdin string) string {
+	if *s.steps++; *s.steps > maxSteps {
+		s.tooMuch(st)
+		return anyText
+	}
+	outer := s.cwds
+	written := false
+	for _, r := range st.Redirs {
+		in, has, writes := s.redirect(r)
+		if has {
+			stdin = in
+		}
+		written = written || writes
+	}
+	out := ""
+	if st.Cmd != nil {
+		out = s.command(st.Cmd, stdin)
+	}
+	if st.Background || st.Coprocess || st.Disown {
+		s.cwds = outer
+	}
+	if written {
+		s.texts = append(s.texts, out)
+	}
+	return out
+}
+
+// tooMuch judges what is left of a command that is too long to be followed.
+func (s *shell) tooMuch(st *syntax.Stmt) {
+	var b strings.Builder
+	if syntax.NewPrinter().Print(&b, st) == nil {
+		s.code(b.String())
+	}
+}
+
+func (s *shell) command(c syntax.Command, stdin string) string {
+	switch c := c.(type) {
+	case *syntax.CallExpr:
+		return s.call(c, stdin)
+	case *syntax.BinaryCmd:
+		return s.binary(c, stdin)
+	case *syntax.Block:
+		return s.stmts(c.Stmts, stdin)
+	case *syntax.Subshell:
+		return s.subshell(c.Stmts, stdin)
+	case *syntax.IfClause:
+		return s.ifClause(c, stdin)
+	case *syntax.WhileClause:
+		out := s.stmts(c.Cond, stdin)
+		s.maybe(func() { out += s.stmts(c.Do, stdin) })
+		return out
+	case *syntax.ForClause:
+		return s.forClause(c, stdin)
+	case *syntax.CaseClause:
+		out := ""
+		s.one(c.Word)
+		for _, item := range c.Items {
+			s.maybe(func() { out += s.stmts(item.Stmts, stdin) })
+		}
+		return out
+	case *syntax.FuncDecl:
+		if c.Name != nil && c.Body != nil {
+			s.defined[c.Name.Value] = true
+			s.maybe(func() { s.stmt(c.Body, anyText) })
+		}
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			return s.stmt(c.Stmt, stdin)
+		}
+	case *syntax.CoprocClause:
+		return s.stmt(c.Stmt, anyText)
+	case *syntax.DeclClause:
+		s.declare(c)
+	default: // tests and arithmetic: what they substitute
+		s.inner(c)
+	}
+	return ""
+}
+
+func (s *shell) binary(c *syntax.BinaryCmd, stdin string) string {
+	switch c.Op {
+	case syntax.AndStmt:
+		before := s.cwds
+		out := s.stmt(c.X, stdin)
+		out += s.stmt(c.Y, stdin)
+		s.cwds = union(s.cwds, before)
+		return out
+	case syntax.OrStmt:
+		before := s.cwds
+		out := s.stmt(c.X, stdin)
+		after := s.cwds
+		s.cwds = union(before, after)
+		out += s.stmt(c.Y, stdin)
+		s.cwds = union(s.cwds, after)
+		return out
+	}
+	outer := s.cwds // each side of a pipe is a subshell
+	out := s.stmt(c.X, stdin)
+	s.cwds = outer
+	out = s.stmt(c.Y, out)
+	s.cwds = outer
+	return out
+}
+
+func (s *shell) ifClause(c *syntax.IfClause, stdin string) string {
+	out := ""
+	for ; c != nil; c = c.Else {
+		out += s.stmts(c.Cond, stdin)
+		s.maybe(func() { out += s.stmts(c.Then, stdin) })
+	}
+	return out
+}
+
+func (s *shell) forClause(c *syntax.ForClause, stdin string) string {
+	if iter, ok := c.Loop.(*syntax.WordIter); ok {
+		for _, w := range s.expand(iter.Items, 0) {
+			s.set(iter.Name.Value, text(w))
+		}
+		if !iter.InPos.IsValid() {
+			s.set(iter.Name.Value, text(anyText))
+		}
+	} else {
+		s.inner(c.Loop)
+	}
+	out := ""
+	s.maybe(func() { out = s.stmts(c.Do, stdin) })
+	return out
+}
+
+// inner judges the commands that are substituted anywhere in n.
+func (s *shell) inner(n syntax.Node) {
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			s.subshell(n.Stmts, "")
+			return false
+		case *syntax.ProcSubst:
+			s.subshell(n.Stmts, anyText)
+			return false
+		}
+		return true
+	})
+}

@@ -1,0 +1,243 @@
+package selfprotect
+
+import (
+	"path"
+	"strings"
+)
+
+// Unknown stretches of a word: anyText stands for any text.
+const anyText = "\x01"
+
+// node is a tree of names. Its keys are single components of paths.
+type node struct {
+	next map[string]*node
+	// globs are the children whose names hold a "*".
+	globs []string
+	// place is set where a protected path ends.
+	place *Place
+	// some is any place beneath.
+	some *Place
+}
+
+func (n *node) add(parts []string, p *Place) {
+	if n.some == nil {
+		n.some = p
+	}
+	if len(parts) == 0 {
+		if n.place == nil || p.Folder {
+			n.place = p
+		}
+		return
+	}
+	child := n.next[parts[0]]
+	if child == nil {
+		child = &node{}
+		if n.next == nil {
+			n.next = map[string]*node{}
+		}
+		n.next[parts[0]] = child
+		if strings.Contains(parts[0], "*") {
+			n.globs = append(n.globs, parts[0])
+		}
+	}
+	child.add(parts[1:], p)
+}
+
+// child returns the nodes that a name leads to.
+func (n *node) child(name string) *node {
+	if c := n.next[name]; c != nil {
+		return c
+	}
+	for _, g := range n.globs {
+		if is, err := path.Match(g, name); err == nil && is {
+			return n.next[g]
+		}
+	}
+	return nil
+}
+
+// relation is how a path stands to the nearest place.
+type relation uint8
+
+const (
+	apart relation = iota
+	// around is a folder of the host's or of AHP's own in which a place lies.
+	around
+	// direct is the place itself or what lies beneath it.
+	direct
+)
+
+// match is a place that a path has to do with.
+type match struct {
+	relation relation
+	place    *Place
+}
+
+func (m *match) raise(to match) {
+	if to.relation > m.relation {
+		*m = to
+	}
+}
+
+// shared are folders that hold much else, so that naming them isn't yet about what
+// is protected in them.
+func shared(name string) bool {
+	switch name {
+	case ".config", ".local", "state", "etc", "documents", "Documents", ".github", ".agents", "library", "Library":
+		return true
+	}
+	return false
+}
+
+// walk follows parts, which are literal, from n.
+func (n *node) walk(parts []string, own bool) match {
+	for _, name := range parts {
+		own = own || !shared(name)
+		if n = n.child(name); n == nil {
+			return match{}
+		}
+		if n.place != nil && n.place.Folder {
+			return match{direct, n.place}
+		}
+	}
+	switch {
+	case n.place != nil:
+		return match{direct, n.place}
+	case own && n.some != nil:
+		return match{around, n.some}
+	}
+	return match{}
+}
+
+// may follows parts, which may hold unknown stretches and globs, from n. dots says
+// that "*" matches a leading dot.
+func (n *node) may(parts []string, own, dots bool) match {
+	if n.place != nil && (n.place.Folder || len(parts) == 0) {
+		return match{direct, n.place}
+	}
+	if len(parts) == 0 {
+		if own && n.some != nil {
+			return match{around, n.some}
+		}
+		return match{}
+	}
+	var best match
+	pat := parts[0]
+	if !isPattern(pat) {
+		if c := n.child(pat); c != nil {
+			return c.may(parts[1:], own || !shared(pat), dots)
+		}
+		return best
+	}
+	unknown := strings.Contains(pat, anyText)
+	if unknown && strings.Trim(pat, anyText) == "" {
+		best.raise(n.may(parts[1:], own, dots))
+	}
+	for name, c := range n.next {
+		if fits(pat, name, dots) {
+			best.raise(c.may(parts[1:], own || !shared(name), dots))
+		}
+		if head, _, _ := strings.Cut(pat, anyText); unknown && strings.HasPrefix(name, head) {
+			rest := append([]string{pat[len(head):]}, parts[1:]...)
+			best.raise(c.may(rest, own || !shared(name), dots))
+		}
+	}
+	return best
+}
+
+func isPattern(s string) bool { return strings.ContainsAny(s, "*?[\x01(") }
+
+// literals counts the bytes of a pattern that stand for themselves.
+func literals(pat string) int {
+	n := 0
+	for i := 0; i < len(pat); i++ {
+		switch pat[i] {
+		case '*', '?', 1:
+		case '[':
+			if end := strings.IndexByte(pat[i:], ']'); end > 0 {
+				i += end
+			}
+			n++
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// fits reports whether a pattern of one component may stand for a name, which may
+// itself hold a "*".
+func fits(pat, name string, dots bool) bool {
+	if strings.HasPrefix(name, ".") && !dots && (strings.HasPrefix(pat, "*") || strings.HasPrefix(pat, "?")) {
+		return false
+	}
+	return glob(pat, name)
+}
+
+// glob compares from the front; a "*" in name stands for any text too.
+func glob(pat, name string) bool {
+	steps := 0
+	return globAt(pat, name, &steps)
+}
+
+func globAt(pat, name string, steps *int) bool {
+	for pat != "" || name != "" {
+		if *steps++; *steps > 4096 {
+			return true // too many ways to tell: it may
+		}
+		switch {
+		case len(pat) > 1 && pat[1] == '(' && strings.IndexByte("?*+@!", pat[0]) >= 0:
+			_, rest, _ := strings.Cut(pat, ")")
+			pat = anyText + rest
+		case pat != "" && (pat[0] == '*' || pat[0] == 1):
+			for i := 0; i <= len(name); i++ {
+				if globAt(pat[1:], name[i:], steps) {
+					return true
+				}
+			}
+			return false
+		case name != "" && name[0] == '*':
+			for i := 0; i <= len(pat); i++ {
+				if globAt(pat[i:], name[1:], steps) {
+					return true
+				}
+			}
+			return false
+		case pat == "" || name == "":
+			return false
+		case pat[0] == '?':
+			pat, name = pat[1:], name[1:]
+		case pat[0] == '[' && strings.IndexByte(pat, ']') > 1:
+			end := strings.IndexByte(pat, ']')
+			if !inBracket(pat[1:end], name[0]) {
+				return false
+			}
+			pat, name = pat[end+1:], name[1:]
+		case pat[0] != name[0]:
+			return false
+		default:
+			pat, name = pat[1:], name[1:]
+		}
+	}
+	return true
+}
+
+// inBracket reports whether a bracket expression may hold c.
+func inBracket(set string, c byte) bool {
+	if set[0] == '!' || set[0] == '^' || strings.Contains(set, "[") {
+		return true
+	}
+	for i := 0; i < len(set); i++ {
+		if i+2 < len(set) && set[i+1] == '-' {
+			if set[i] <= c && c <= set[i+2] {
+				return true
+			}
+			i += 2
+			continue
+		}
+		if set[i] == c {
+			return true
+		}
+	}
+	return false
+}
