@@ -76,7 +76,9 @@ func (p Bridge) event(d *bridged, out *adapter.Event) {
 	case ExecuteBefore:
 		out.AHP = b.ToolBefore(d.call(d.output, out))
 	case ExecuteAfter:
-		out.AHP = b.ToolAfter(d.call(d.input, out), d.result())
+		r, others := d.result()
+		out.AHP = b.ToolAfter(d.call(d.input, out), r)
+		out.AHP.Gaps = NotText(others)
 	case ChatMessage:
 		out.AHP = d.prompt()
 	case SessionCreated:
@@ -101,13 +103,15 @@ func (d *bridged) call(o *adapter.Object, out *adapter.Event) adapter.Call {
 }
 
 // result reads the result of one of the host's own tools, whose output is a string, or
-// of an MCP server's, which comes as the server gave it.
-func (d *bridged) result() adapter.Result {
+// of an MCP server's, which comes as the server gave it and may have parts that aren't
+// text.
+func (d *bridged) result() (r adapter.Result, others int) {
 	if d.output.Has("output") {
-		return adapter.Result{Text: d.output.Text("output")}
+		return adapter.Result{Text: d.output.Text("output")}, 0
 	}
-	text, _ := Texts(d.output.Objects("content"))
-	return adapter.Result{Text: text, Failed: d.output.Bool("isError")}
+	r.Failed = d.output.Bool("isError")
+	r.Text, others = Texts(d.output.Objects("content"))
+	return r, others
 }
 
 // prompt reads a person's message. The message's id names the turn, of which the host
@@ -118,9 +122,7 @@ func (d *bridged) prompt() *ahp.Event {
 	d.base.Model = m.Object("model").Text("modelID")
 	text, others := Texts(d.output.Objects("parts"))
 	e := d.base.Prompt(text, d.data)
-	if others > 0 {
-		e.Gaps = append(e.Gaps, ahp.Gap{Path: "items", Reason: fmt.Sprintf("%d parts of the prompt aren't text and aren't sent", others)})
-	}
+	e.Gaps = NotText(others)
 	return e
 }
 
@@ -136,6 +138,15 @@ func Texts(parts []*adapter.Object) (text string, others int) {
 		}
 	}
 	return strings.Join(texts, "\n"), others
+}
+
+// NotText returns the gap that others parts of a content leave, which aren't text; nil
+// for none.
+func NotText(others int) []ahp.Gap {
+	if others == 0 {
+		return nil
+	}
+	return []ahp.Gap{{Path: "items", Reason: fmt.Sprintf("parts of the content that aren't text aren't sent: %d", others)}}
 }
 
 // BridgeAnswer is what every bridge plugin of ours reads on standard output. A member
