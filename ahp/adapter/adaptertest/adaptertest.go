@@ -41,6 +41,9 @@ type Options struct {
 	// objects as "outer.inner". "outer.*" allows everything inside. An event that isn't
 	// in it has no JSON answer.
 	Keys map[string][]string
+	// Prefix is what every answer has to start with, "" for nothing. Keys and the laws are
+	// about what follows it.
+	Prefix string
 	// Document tells that silence is a document too.
 	Document bool
 	// Call is the call that answers are made for; zero is a shell call.

@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -189,6 +190,10 @@ func left(v *adapter.Verdict) string {
 // judge holds one answer against the laws that every host's answers keep.
 func judge(t *testing.T, h *adapter.Host, o *Options, e *adapter.Event, c Case, v *adapter.Verdict, data []byte) {
 	name := e.Row.Native + ", " + c.Name
+	rest, is := bytes.CutPrefix(data, []byte(o.Prefix))
+	if data = rest; !is && len(rest) > 0 {
+		t.Errorf("%s: the answer doesn't start with %q: %q", name, o.Prefix, rest)
+	}
 	for _, fault := range Faults(h, e, v, data, o.Document) {
 		t.Errorf("%s: %s", name, fault)
 	}
