@@ -1,0 +1,197 @@
+package copilot_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/adapter"
+	"github.com/abhed/abhed/ahp/adapter/adaptertest"
+	"github.com/abhed/abhed/ahp/adapter/copilot"
+	"github.com/abhed/abhed/internal/require"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// load returns the samples of several folders by folder and name.
+func load(t *testing.T, folders ...string) map[string]string {
+	out := map[string]string{}
+	for _, folder := range folders {
+		files, err := filepath.Glob(filepath.Join(require.Shared(t), "samples", folder, "*.json"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no samples of %s: %v", folder, err)
+		}
+		for _, f := range files {
+			data, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[folder+"/"+strings.TrimSuffix(filepath.Base(f), ".json")] = string(data)
+		}
+	}
+	return out
+}
+
+func options(t *testing.T, folders ...string) adaptertest.Options {
+	o := adaptertest.Options{
+		Update: *update, Events: load(t, folders...),
+		Event: []string{"hook_event_name", "hookEventName", "hookName"}, Tool: []string{"toolName", "tool_name"},
+		Input: []string{"toolArgs", "toolInput", "arguments", "tool_input"}, Keys: keys(),
+	}
+	// A payload in PascalCase names its event, and what is camelCase there has its line's
+	// name in PascalCase.
+	o.Native = func(sample string) string {
+		name, _, _ := strings.Cut(filepath.Base(sample), ".")
+		return name
+	}
+	return o
+}
+
+// keys are the members that each event has in the host's documentation and package.
+func keys() map[string][]string {
+	specific := func(more ...string) []string {
+		out := []string{"hookSpecificOutput.hookEventName"}
+		for _, m := range more {
+			out = append(out, "hookSpecificOutput."+m)
+		}
+		return out
+	}
+	block := []string{"decision", "reason"}
+	return map[string][]string{
+		"preToolUse":          {"permissionDecision", "permissionDecisionReason", "modifiedArgs.*", "additionalContext"},
+		"postToolUse":         {"modifiedResult.resultType", "modifiedResult.textResultForLlm", "additionalContext"},
+		"postToolUseFailure":  {"additionalContext"},
+		"permissionRequest":   {"behavior", "message"},
+		"userPromptSubmitted": append([]string{"modifiedPrompt", "additionalContext"}, block...),
+		"sessionStart":        {"additionalContext"},
+		"agentStop":           block, "subagentStop": block,
+
+		"PreToolUse":        specific("permissionDecision", "permissionDecisionReason", "updatedInput.*", "additionalContext"),
+		"PostToolUse":       specific("additionalContext"),
+		"PermissionRequest": append([]string{"behavior", "message"}, specific("decision.behavior", "decision.message")...),
+		"UserPromptSubmit":  block, "Stop": block, "SubagentStop": block,
+	}
+}
+
+const common = `"sessionId":"s","timestamp":1,"cwd":"/repo"`
+
+func TestHost(t *testing.T) {
+	o := options(t, "copilot", "copilot-cli", "copilot-pascal", "vscode-copilot")
+	for name, text := range map[string]string{
+		"preToolUse.empty":                 `{` + common + `,"toolName":"list","toolArgs":""}`,
+		"postToolUseFailure":               `{` + common + `,"toolName":"bash","toolArgs":{"command":"x"},"error":"no such file"}`,
+		"postToolUseFailure.object":        `{` + common + `,"toolName":"bash","toolArgs":{"command":"x"},"error":{"message":"no such file","name":"Error"}}`,
+		"postToolUse.denied":               `{` + common + `,"toolName":"bash","toolArgs":{"command":"x"},"toolResult":{"resultType":"denied","textResultForLlm":"no"}}`,
+		"preCompact":                       `{` + common + `,"trigger":"manual","customInstructions":"be short"}`,
+		"errorOccurred":                    `{` + common + `,"error":{"message":"no model","name":"Error"},"errorContext":"model_call","recoverable":false}`,
+		"sessionEnd.aborted":               `{` + common + `,"reason":"user_exit"}`,
+		"PreCompact":                       `{"hook_event_name":"PreCompact","session_id":"s","cwd":"/repo","trigger":"auto","custom_instructions":"be short"}`,
+		"SubagentStop":                     `{"hook_event_name":"SubagentStop","session_id":"s","cwd":"/repo","agent_id":"a","stop_hook_active":true}`,
+		"PostToolUseFailure":               `{"hook_event_name":"PostToolUseFailure","session_id":"s","cwd":"/repo","tool_name":"Bash","tool_input":{},"error":"broke"}`,
+		"ErrorOccurred":                    `{"hook_event_name":"ErrorOccurred","session_id":"s","cwd":"/repo","error":{"message":"no model"},"error_context":"model_call"}`,
+		"preToolUse.vscode-reads-the-file": `{"hookEventName":"PreToolUse","sessionId":"s","cwd":"/repo","tool_name":"run_in_terminal","tool_input":{"command":"ls"},"tool_use_id":"t"}`,
+	} {
+		o.Events[name] = text
+	}
+	adaptertest.Run(t, copilot.Host(), o)
+}
+
+// TestGuest runs the dialects of a line that was written for another agent, which says
+// no event.
+func TestGuest(t *testing.T) {
+	o := options(t, "copilot-pascal", "vscode-copilot")
+	o.Events["copilot-cli/PreToolUse.vscode-compatible"] = load(t, "copilot-cli")["copilot-cli/PreToolUse.vscode-compatible"]
+	o.Native, o.Keys = nil, keys()
+	o.Keys["permissionRequest"], o.Keys["PermissionRequest"] = nil, nil
+	t.Chdir(filepath.Join("testdata", "guest"))
+	adaptertest.Run(t, copilot.Guest(adapter.Delivery{Exit: 2, Stream: adapter.Stderr}), o)
+}
+
+// TestDialects: the same verdict in the words of whoever asked.
+func TestDialects(t *testing.T) {
+	h := copilot.Host()
+	call := `"tool_name":"Bash","tool_input":{"command":"ls"}`
+	for name, c := range map[string]struct {
+		native, event string
+		verdict       adapter.Verdict
+		want          string
+	}{
+		"camelCase call": {"preToolUse", `{` + common + `,"toolName":"bash","toolArgs":"{\"command\":\"ls\"}"}`, adapter.Verdict{Deny: "no"},
+			`{"permissionDecision":"deny","permissionDecisionReason":"no"}`},
+		"PascalCase call": {"PreToolUse", `{"hook_event_name":"PreToolUse","session_id":"s",` + call + `}`, adapter.Verdict{Deny: "no"},
+			`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no"}}`},
+		"VS Code's call out of a camelCase file": {"preToolUse", `{"hookEventName":"PreToolUse","sessionId":"s",` + call + `}`, adapter.Verdict{Deny: "no"},
+			`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no"}}`},
+		"rewrite": {"preToolUse", `{` + common + `,"toolName":"bash","toolArgs":{"command":"ls"}}`, adapter.Verdict{Input: ahp.Raw(`{"command":"true"}`)},
+			`{"modifiedArgs":{"command":"true"}}`},
+		"PascalCase rewrite": {"", `{"hook_event_name":"PreToolUse","session_id":"s",` + call + `}`, adapter.Verdict{Input: ahp.Raw(`{"command":"true"}`)},
+			`{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":{"command":"true"}}}`},
+		"prompt": {"userPromptSubmitted", `{` + common + `,"prompt":"x"}`, adapter.Verdict{Deny: "no"}, `{"decision":"block","reason":"no"}`},
+		"PascalCase prompt": {"", `{"hook_event_name":"UserPromptSubmit","session_id":"s","prompt":"x"}`, adapter.Verdict{Deny: "no"},
+			`{"decision":"block","reason":"no"}`},
+		"VS Code's prompt": {"", `{"hookEventName":"UserPromptSubmit","sessionId":"s","prompt":"x"}`, adapter.Verdict{Deny: "no"},
+			`{"continue":false,"stopReason":"no"}`},
+		"end":            {"agentStop", `{` + common + `,"stop_hook_active":false}`, adapter.Verdict{Continue: "more"}, `{"decision":"block","reason":"more"}`},
+		"PascalCase end": {"", `{"hook_event_name":"Stop","session_id":"s"}`, adapter.Verdict{Continue: "more"}, `{"decision":"block","reason":"more"}`},
+		"VS Code's end": {"", `{"hookEventName":"Stop","sessionId":"s"}`, adapter.Verdict{Continue: "more"},
+			`{"hookSpecificOutput":{"hookEventName":"Stop","decision":"block","reason":"more"}}`},
+		"VS Code's sub-agent's end": {"", `{"hookEventName":"SubagentStop","sessionId":"s","agent_id":"a"}`, adapter.Verdict{Continue: "more"},
+			`{"decision":"block","reason":"more"}`},
+	} {
+		e, err := h.Read(adapter.Input{Data: []byte(c.event), Native: c.native})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got, err := h.Write(e, &c.verdict); err != nil || string(got) != c.want {
+			t.Errorf("%s\n  found    %s %v\n  expected %s", name, got, err, c.want)
+		}
+	}
+}
+
+// TestUnread: of an event that couldn't be read, only the line's name is known. VS Code
+// may have run that line, and each of the two ignores the other's members.
+func TestUnread(t *testing.T) {
+	h := copilot.Host()
+	for native, want := range map[string]string{
+		"preToolUse":          `{"permissionDecision":"deny","permissionDecisionReason":"no","hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no"}}`,
+		"PreToolUse":          `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no"}}`,
+		"permissionRequest":   `{"behavior":"deny","message":"no"}`,
+		"userPromptSubmitted": `{"decision":"block","reason":"no","continue":false,"stopReason":"no"}`,
+		"UserPromptSubmit":    `{"decision":"block","reason":"no","continue":false,"stopReason":"no"}`,
+		"postToolUse":         ``,
+		"nonesuch":            ``,
+	} {
+		if got := string(h.Refusal(native, "no")); got != want {
+			t.Errorf("%s\n  found    %s\n  expected %s", native, got, want)
+		}
+	}
+}
+
+// TestNamed: a camelCase payload has no name, so that the line's counts, and what the
+// payload says of itself has to agree with it.
+func TestNamed(t *testing.T) {
+	call := `{` + common + `,"toolName":"bash","toolArgs":{"command":"ls"}}`
+	request := `{"hookName":"permissionRequest",` + common + `,"toolName":"bash","toolInput":{"command":"ls"}}`
+	for _, c := range []struct {
+		native, event, row string
+	}{
+		{"preToolUse", call, "preToolUse"}, {"", call, ""}, {"nonesuch", call, ""},
+		{"permissionRequest", request, "permissionRequest"}, {"PermissionRequest", request, "PermissionRequest"}, {"", request, "permissionRequest"},
+		{"preToolUse", request, ""},
+		{"preToolUse", `{"hookName":7,` + common + `,"toolName":"bash","toolArgs":{}}`, ""},
+		{"preToolUse", `{` + common + `,"toolName":"bash","toolArgs":"not json"}`, ""},
+		{"preToolUse", `{` + common + `,"toolName":"bash","toolArgs":"[1]"}`, ""},
+	} {
+		e, err := copilot.Host().Read(adapter.Input{Data: []byte(c.event), Native: c.native})
+		switch {
+		case c.row == "" && err == nil:
+			t.Errorf("%s was read as %q of a line that says %q", c.event, e.Row.Native, c.native)
+		case c.row != "" && (err != nil || e.Row.Native != c.row):
+			t.Errorf("%s, of a line that says %q: %v, expected %s", c.event, c.native, err, c.row)
+		}
+	}
+}
