@@ -3,7 +3,7 @@ package hostconf
 // pluginEvents are what the bridge of opencode and Kilo takes; the last two come by
 // its event hook.
 func pluginEvents() []Event {
-	return events(`!+tool.execute.before +tool.execute.after chat.message session.created session.idle`)
+	return events(`!+tool.execute.before +tool.execute.after !chat.message session.created session.idle`)
 }
 
 func opencode() Host {
@@ -49,7 +49,7 @@ func pi() Host {
 	for i := range list[:2] {
 		list[i].Variable, list[i].Moves = "PI_CODING_AGENT_DIR", "~/.pi/agent"
 	}
-	targets := at(Target{Shape: Bridge, Events: events(`!+tool_call +tool_result input before_agent_start session_start session_shutdown`)}, list[0], list[2])
+	targets := at(Target{Shape: Bridge, Events: events(`!+tool_call +tool_result !input before_agent_start session_start session_shutdown`)}, list[0], list[2])
 	targets[1].Remains = []string{"pi 1.x in print mode skips a project's extensions silently unless the project is trusted: install in the user scope"}
 	return Host{
 		Name: "pi", Files: list, Targets: targets,

@@ -321,6 +321,38 @@ func TestAfter(t *testing.T) {
 	}
 }
 
+// A prompt is a gate as well, and context is added to it.
+func TestPrompt(t *testing.T) {
+	t.Parallel()
+	part := object{"id": "prt_1", "sessionID": "s", "messageID": "m", "type": "text", "text": "do it"}
+	plugin := call{Hook: "chat.message", Args: []any{object{"sessionID": "s"}, object{"message": object{}, "parts": []any{part}}}}
+	extension := call{Hook: "input", Args: []any{object{"type": "input", "text": "do it"}}}
+	for _, c := range []struct {
+		name, program string
+		reason        string
+		parts         []any
+	}{
+		{"pass", "exit 40", "", []any{part}},
+		{"deny", `echo '{"reason":"no"}'; exit 42`, "no", []any{part}},
+		{"no answer", "exit 0", "no answer", []any{part}},
+		{"context", `echo '{"context":["one"]}'; exit 41`, "", []any{part, object{"id": "prt_1ahp0", "sessionID": "s", "messageID": "m", "type": "text", "text": "one", "synthetic": true}}},
+		{"what can't be done", `echo '{"args":{}}'; exit 41`, "not applied", []any{part}},
+	} {
+		p := program(t, c.program)
+		r := drive(t, "opencode", p, plugin).Results[0]
+		if diff := cmp.Diff(any(c.parts), r.Args[1].(object)["parts"]); diff != "" || r.Threw != c.reason {
+			t.Errorf("%s: %q, want %q (-want +got)\n%s", c.name, r.Threw, c.reason, diff)
+		}
+		var want any
+		if c.reason != "" || c.name == "context" {
+			want = object{"action": "handled"}
+		}
+		if diff := cmp.Diff(want, drive(t, "pi", p, extension).Results[0].Returned); diff != "" {
+			t.Errorf("%s, pi: (-want +got)\n%s", c.name, diff)
+		}
+	}
+}
+
 // The bridge, the table of places and the adapter speak of the same events.
 func TestEvents(t *testing.T) {
 	t.Parallel()

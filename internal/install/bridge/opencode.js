@@ -1,4 +1,18 @@
 
+// append adds context to a prompt, as parts like the one that is there. It reports
+// whether it did.
+const append = (parts, context) => {
+  try {
+    if (!Array.isArray(context)) return false
+    const like = parts.find((part) => part?.type === "text")
+    const { id, sessionID, messageID } = like
+    context.forEach((text, i) => parts.push({ id: id + "ahp" + i, sessionID, messageID, type: "text", text, synthetic: true }))
+    return true
+  } catch {
+    return false
+  }
+}
+
 export const AhpBridge = async (context) => {
   const document = (hook, input, output) => () => ({ bridge: parameters.version, hook, input, output, directory: context?.directory, worktree: context?.worktree })
   return {
@@ -18,7 +32,9 @@ export const AhpBridge = async (context) => {
       }
     },
     "chat.message": async (input, output) => {
-      await verdict(false, document("chat.message", input, output))
+      const v = await verdict(true, document("chat.message", input, output))
+      const reason = v.deliver && !append(output?.parts, v.deliver.context) ? parameters.notApplied : v.deny
+      if (reason) throw new Error(reason)
     },
     event: async (input) => {
       const type = input?.event?.type

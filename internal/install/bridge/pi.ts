@@ -10,7 +10,7 @@ export default function (pi) {
         event: plain(event),
         ctx: { cwd: ctx.cwd, sessionId: ctx.sessionManager?.getSessionId?.(), sessionFile: ctx.sessionManager?.getSessionFile?.() },
       }))
-      return apply(v, event)
+      return apply(v, event, ctx)
     })
   const nothing = () => undefined
 
@@ -27,7 +27,16 @@ export default function (pi) {
     const context = v.deliver?.context
     return Array.isArray(context) ? { message: { customType: "ahp", content: context.join("\n\n"), display: true } } : undefined
   })
-  on("input", false, nothing)
+  on("input", true, (v, event, ctx) => {
+    const reason = v.deliver ? parameters.notApplied : v.deny
+    if (!reason) return undefined
+    try {
+      ctx.ui?.notify?.(reason, "error")
+    } catch {
+      // Without a user interface nobody is told.
+    }
+    return { action: "handled" }
+  })
   on("session_start", false, nothing)
   on("session_shutdown", false, nothing)
 }
