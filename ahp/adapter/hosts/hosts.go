@@ -10,11 +10,19 @@ package hosts
 import (
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/adapter"
+	"github.com/abhed/abhed/ahp/adapter/auggie"
 	"github.com/abhed/abhed/ahp/adapter/claudecode"
 	"github.com/abhed/abhed/ahp/adapter/codex"
+	"github.com/abhed/abhed/ahp/adapter/continuecli"
 	"github.com/abhed/abhed/ahp/adapter/crush"
 	"github.com/abhed/abhed/ahp/adapter/droid"
 	"github.com/abhed/abhed/ahp/adapter/gemini"
+	"github.com/abhed/abhed/ahp/adapter/goose"
+	"github.com/abhed/abhed/ahp/adapter/kilo"
+	"github.com/abhed/abhed/ahp/adapter/kimi"
+	"github.com/abhed/abhed/ahp/adapter/opencode"
+	"github.com/abhed/abhed/ahp/adapter/openhands"
+	"github.com/abhed/abhed/ahp/adapter/pi"
 	"github.com/abhed/abhed/ahp/adapter/qwen"
 	"github.com/abhed/abhed/internal/policy"
 )
@@ -35,8 +43,16 @@ func constructors() []func() *adapter.Host {
 		codex.Host,
 		gemini.Host,
 		qwen.Host,
+		opencode.Host,
+		kilo.Host,
+		pi.Host,
 		crush.Host,
 		droid.Host,
+		goose.Host,
+		openhands.Host,
+		kimi.Host,
+		auggie.Host,
+		continuecli.Host,
 	}
 }
 

@@ -1,0 +1,149 @@
+// Package kimi is the hook dialect of Kimi Code (read in its package, 2.1.0) and of the
+// Kimi CLI before it (documented).
+//
+// It guarantees that a refusal is exit code 2 with the reason on standard error and
+// nothing on standard output.
+//
+// Do not assume that a crash or a time-out of a hook refuses anything: both let the call
+// run. Do not assume that a result is whole: the host gives its first 2,000 characters.
+// All events but PreToolUse, UserPromptSubmit and Stop are told and not asked about.
+package kimi
+
+import (
+	"strings"
+
+	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/adapter"
+	"github.com/abhed/abhed/ahp/adapter/shape"
+)
+
+// Host returns the dialect.
+func Host() *adapter.Host {
+	h := &adapter.Host{
+		Name: "kimi", Title: "Kimi Code", Deny: adapter.Delivery{Exit: 2, Stream: adapter.Stderr},
+		Deduplicates: true, Rows: rows(), Write: write,
+	}
+	h.Read = func(in adapter.Input) (*adapter.Event, error) {
+		e, err := profile().Read(h, in)
+		if err == nil && e.Row.Native == "PostToolUse" {
+			e.AHP.Gaps = append(e.AHP.Gaps, ahp.Gap{Path: "items", Reason: "the host's hooks are given the first 2,000 characters of a result"})
+		}
+		return e, err
+	}
+	return h
+}
+
+func profile() *shape.Profile {
+	return &shape.Profile{
+		Host: "kimi", Call: []string{"tool_call_id"}, Result: []string{"tool_output", "tool_response"}, Show: show,
+		// The turn's id is a number, and agent_id is there for the main agent too.
+		Turn: []string{"prompt_id"}, AgentID: []string{"agent_name"}, AgentType: []string{"agent_name"},
+		Last: []string{"response", "last_assistant_message"}, Prompt: prompt, Own: own, MCP: mcp, Strict: true,
+		Kinds: map[string]shape.Kind{
+			"PreToolUse": shape.Before, "PostToolUse": shape.After, "PostToolUseFailure": shape.Failure,
+			"PermissionRequest": shape.Permission, "PermissionResult": shape.Own, "UserPromptSubmit": shape.Prompt,
+			"Stop": shape.Stop, "StopFailure": shape.Own, "Interrupt": shape.Own,
+			"SessionStart": shape.SessionStart, "SessionEnd": shape.SessionEnd,
+			"SubagentStart": shape.SubagentStart, "SubagentStop": shape.SubagentStop,
+			"PreCompact": shape.CompactBefore, "PostCompact": shape.CompactAfter, "Notification": shape.Notification,
+		},
+	}
+}
+
+// show returns the text of a result; an error is an object with a message.
+func show(result ahp.Raw) (string, bool) {
+	if o, err := adapter.ParseObject(result); err == nil {
+		if m := o.Text("message"); m != "" {
+			return m, false
+		}
+	}
+	return adapter.Show(result), false
+}
+
+// prompt reads a person's text: a string before Kimi Code, a list of parts since.
+func prompt(o *adapter.Object) string {
+	if raw := o.Raw("prompt"); len(raw) > 0 && raw[0] == '[' {
+		text, _ := shape.Texts(o.Objects("prompt"))
+		return text
+	}
+	return o.Text("prompt")
+}
+
+// mcp reads the server from the tool's name.
+func mcp(_ *adapter.Object, tool string) *ahp.MCP {
+	rest, is := strings.CutPrefix(tool, "mcp__")
+	if !is {
+		return nil
+	}
+	server, name, _ := strings.Cut(rest, "__")
+	return adapter.InferMCP(server, name)
+}
+
+// own reads the events that other hosts of this form don't have.
+func own(native string, o *adapter.Object, b *adapter.Base, data []byte) *ahp.Event {
+	switch native {
+	case "PermissionResult":
+		c := adapter.Call{ID: o.Text("tool_call_id"), Name: o.Need("tool_name"), Input: o.Input("tool_input")}
+		c.MCP = mcp(o, c.Name)
+		return b.Resolved(c, o.Need("decision") == "approved", "user")
+	case "StopFailure":
+		return b.TurnEnd("failed", o.Text("error_message"), data)
+	}
+	return b.TurnEnd("cancelled", "", data)
+}
+
+func rows() []adapter.Row {
+	can := func(e ahp.EffectType, how adapter.How, note string) adapter.Ability {
+		return adapter.Ability{Effect: e, How: how, Level: adapter.Enforced, Note: note}
+	}
+	const read = "read in the package, 2.1.0"
+	return []adapter.Row{
+		{Native: "PreToolUse", Type: ahp.ToolBefore, Can: []adapter.Ability{
+			can(ahp.EffectDeny, adapter.Native, read), can(ahp.EffectAsk, adapter.Denies, "Kimi's hooks can't ask"),
+			can(ahp.EffectModify, adapter.Denies, "Kimi's hooks can't rewrite"),
+		}},
+		{Native: "PostToolUse", Type: ahp.ToolAfter, Note: "the host doesn't wait for it, and gives the first 2,000 characters of a result"},
+		{Native: "PostToolUseFailure", Type: ahp.ToolAfter, Note: "the host doesn't wait for it"},
+		{Native: "PermissionRequest", Type: ahp.ToolPermissionRequest, Note: "the host doesn't wait for it"},
+		{Native: "PermissionResult", Type: ahp.ToolPermissionResolved},
+		{Native: "UserPromptSubmit", Type: ahp.TurnStart, Can: []adapter.Ability{
+			can(ahp.EffectDeny, adapter.Native, read), can(ahp.EffectModify, adapter.Denies, ""), can(ahp.EffectInject, adapter.Native, read),
+		}},
+		{Native: "Stop", Type: ahp.TurnFinishBefore, Can: []adapter.Ability{{
+			Effect: ahp.EffectFlow, Operation: ahp.FlowContinue, How: adapter.Native, Level: adapter.Enforced, Note: read + "; once a turn, the host sees to it",
+		}}},
+		{Native: "StopFailure", Type: ahp.TurnEnd},
+		{Native: "Interrupt", Type: ahp.TurnEnd},
+		{Native: "SessionStart", Type: ahp.SessionStart, Note: "what a hook says is dropped"},
+		{Native: "SessionEnd", Type: ahp.SessionEnd},
+		{Native: "SubagentStart", Type: ahp.TaskChangeAfter},
+		{Native: "SubagentStop", Type: ahp.TurnFinishBefore, Note: "the host doesn't wait for it"},
+		{Native: "PreCompact", Type: ahp.ContextCompactBefore, Note: "what a hook says is dropped"},
+		{Native: "PostCompact", Type: ahp.ContextCompactAfter},
+		{Native: "Notification", Type: ahp.UserAttention},
+	}
+}
+
+// answer is what the host reads on standard output after exit code 0.
+type answer struct {
+	Message  string    `json:"message,omitzero"`
+	Specific *specific `json:"hookSpecificOutput,omitzero"`
+}
+
+type specific struct {
+	Permission string `json:"permissionDecision"`
+	Reason     string `json:"permissionDecisionReason"`
+}
+
+// write says a verdict. To the end of a turn a refusal means one more step.
+func write(_ *adapter.Event, v *adapter.Verdict) ([]byte, error) {
+	switch {
+	case v.Deny != "":
+		return []byte(v.Deny), nil
+	case v.Continue != "":
+		return adapter.Encode(answer{Specific: &specific{"deny", v.Continue}})
+	case len(v.Context) > 0:
+		return adapter.Encode(answer{Message: strings.Join(v.Context, "\n")})
+	}
+	return nil, nil
+}
