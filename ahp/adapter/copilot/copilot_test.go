@@ -50,7 +50,9 @@ func options(t *testing.T, folders ...string) adaptertest.Options {
 	return o
 }
 
-// keys are the members that each event has in the host's documentation and package.
+// keys are the members that each event has in the host's documentation and package. The
+// runner's events were never read, so that a refusal has both dialects' members:
+// TestDialects holds what either alone has.
 func keys() map[string][]string {
 	specific := func(more ...string) []string {
 		out := []string{"hookSpecificOutput.hookEventName"}
@@ -61,18 +63,19 @@ func keys() map[string][]string {
 	}
 	block := []string{"decision", "reason"}
 	return map[string][]string{
-		"preToolUse":          {"permissionDecision", "permissionDecisionReason", "modifiedArgs.*", "additionalContext"},
+		"preToolUse": append([]string{"permissionDecision", "permissionDecisionReason", "modifiedArgs.*", "additionalContext"},
+			specific("permissionDecision", "permissionDecisionReason")...),
 		"postToolUse":         {"modifiedResult.resultType", "modifiedResult.textResultForLlm", "additionalContext"},
 		"postToolUseFailure":  {"additionalContext"},
 		"permissionRequest":   {"behavior", "message"},
-		"userPromptSubmitted": append([]string{"modifiedPrompt", "additionalContext"}, block...),
+		"userPromptSubmitted": append([]string{"modifiedPrompt", "additionalContext", "continue", "stopReason"}, block...),
 		"sessionStart":        {"additionalContext"},
 		"agentStop":           block, "subagentStop": block,
 
 		"PreToolUse":        specific("permissionDecision", "permissionDecisionReason", "updatedInput.*", "additionalContext"),
 		"PostToolUse":       specific("additionalContext"),
 		"PermissionRequest": append([]string{"behavior", "message"}, specific("decision.behavior", "decision.message")...),
-		"UserPromptSubmit":  block, "Stop": block, "SubagentStop": block,
+		"UserPromptSubmit":  append([]string{"continue", "stopReason"}, block...), "Stop": block, "SubagentStop": block,
 	}
 }
 

@@ -121,7 +121,7 @@ func twin(native string) string {
 // Copilot's file: the document then holds what either reads. More members than a host
 // knows don't void its answer (measured).
 func refusal(e *adapter.Event, reason string) answer {
-	native, unread := e.Row.Native, e.AHP == nil
+	native, unread := e.Row.Native, e.Detail == ""
 	var a answer
 	switch e.Row.Type {
 	case ahp.ToolBefore:
@@ -137,7 +137,7 @@ func refusal(e *adapter.Event, reason string) answer {
 			a.Specific = &specific{Event: native, Behavior: &behavior{"deny", reason}}
 		}
 	default:
-		if e.Detail != vscode {
+		if e.Detail != vscode { // unread as well
 			a.Decision, a.Reason = "block", reason
 		}
 		if e.Detail == vscode || unread {
