@@ -12,18 +12,23 @@ import (
 	"github.com/abhed/abhed/ahp/adapter"
 	"github.com/abhed/abhed/ahp/adapter/auggie"
 	"github.com/abhed/abhed/ahp/adapter/claudecode"
+	"github.com/abhed/abhed/ahp/adapter/cline"
 	"github.com/abhed/abhed/ahp/adapter/codex"
 	"github.com/abhed/abhed/ahp/adapter/continuecli"
+	"github.com/abhed/abhed/ahp/adapter/copilot"
 	"github.com/abhed/abhed/ahp/adapter/crush"
+	"github.com/abhed/abhed/ahp/adapter/cursor"
 	"github.com/abhed/abhed/ahp/adapter/droid"
 	"github.com/abhed/abhed/ahp/adapter/gemini"
 	"github.com/abhed/abhed/ahp/adapter/goose"
 	"github.com/abhed/abhed/ahp/adapter/kilo"
 	"github.com/abhed/abhed/ahp/adapter/kimi"
+	"github.com/abhed/abhed/ahp/adapter/kiro"
 	"github.com/abhed/abhed/ahp/adapter/opencode"
 	"github.com/abhed/abhed/ahp/adapter/openhands"
 	"github.com/abhed/abhed/ahp/adapter/pi"
 	"github.com/abhed/abhed/ahp/adapter/qwen"
+	"github.com/abhed/abhed/ahp/adapter/windsurf"
 	"github.com/abhed/abhed/internal/policy"
 )
 
@@ -47,8 +52,13 @@ func constructors() []func() *adapter.Host {
 		kilo.Host,
 		pi.Host,
 		crush.Host,
+		copilot.Host,
+		cursor.Host,
 		droid.Host,
 		goose.Host,
+		cline.Host,
+		kiro.Host,
+		windsurf.Host,
 		openhands.Host,
 		kimi.Host,
 		auggie.Host,
