@@ -62,13 +62,17 @@ func (s *shell) judge(words, assigns []string, stdin string) string {
 	if dir := path.Dir(words[0]); strings.Contains(words[0], "/") {
 		c.foreign = !systemFolder(dir)
 	}
-	c.foreign = c.foreign || s.defined[c.name] || isPattern(c.name) && c.name != "["
+	printed, defined := s.defined[c.name]
+	c.foreign = c.foreign || defined || isPattern(c.name) && c.name != "["
 	if inner, env, is := s.wrapped(c); is {
 		return s.judge(inner, append(assigns, env...), stdin)
 	}
 	s.guard(c)
 	if c.foreign {
 		s.changes(c.args)
+		if defined {
+			return printed
+		}
 		return anyText
 	}
 	return s.program(c)

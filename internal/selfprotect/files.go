@@ -91,15 +91,12 @@ func (s *shell) overlay(src, target string) {
 			continue
 		}
 		real := s.look.real(to)
-		for _, base := range append([]string{real, s.judgement.set.home}, s.roots...) {
-			for _, p := range s.judgement.set.relative {
-				full := base + "/" + p.Path
-				rest, under := strings.CutPrefix(full, strings.TrimSuffix(real, "/")+"/")
-				if under && base != "" && s.present(from, rest) != "" {
-					s.deny(p)
-				}
+		s.kept(from, func(p *Place, full string) bool {
+			if m := s.literal(path.Clean(real + strings.TrimPrefix(full, from))); m.relation == direct {
+				s.deny(p)
 			}
-		}
+			return s.done()
+		})
 		// Names that begin within the target: ".claude" itself, laid over by what is in it.
 		parts := s.judgement.set.split(real)
 		for i := range parts {
@@ -340,7 +337,10 @@ func (s *shell) find(c *command) string {
 	for _, a := range actions {
 		s.acts(a, found, c)
 	}
-	return strings.Join(append(found, anyText), "\n")
+	if len(found) == 0 {
+		return anyText
+	}
+	return strings.Join(found, "\n")
 }
 
 func (s *shell) folded(name string) string { return s.judgement.set.folded(name) }

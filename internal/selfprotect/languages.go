@@ -43,20 +43,45 @@ func (s *shell) sed(c *command) string {
 		s.changes(c.args)
 		return ""
 	}
-	for _, a := range c.args {
-		if strings.Contains(a, "w") && strings.ContainsAny(a, "/~.") && strings.ContainsAny(a, " ") {
-			for _, w := range strings.Fields(a) {
-				s.named(strings.Trim(w, "};'"))
-			}
-		}
-		if strings.ContainsAny(a, " ") && strings.Contains(a, "e ") {
-			s.deny(s.judgement.set.mention(a, false))
-		}
+	for _, script := range sedScripts(c.args) {
+		s.sedScript(script)
 	}
 	if len(operands(c.args)) <= 1 {
 		return substituted(c)
 	}
 	return anyText
+}
+
+// sedScripts returns the scripts among the arguments of sed.
+func sedScripts(args []string) []string {
+	var out []string
+	for i, a := range args {
+		switch {
+		case (a == "-e" || a == "--expression") && i+1 < len(args):
+			out = append(out, args[i+1])
+		case strings.HasPrefix(a, "--expression="), strings.HasPrefix(a, "-e"):
+			out = append(out, a)
+		case len(a) > 2 && a[0] == '-' && a[1] != '-' && strings.HasSuffix(a, "e") && i+1 < len(args):
+			out = append(out, args[i+1])
+		}
+	}
+	if rest := operands(args); len(out) == 0 && len(rest) > 0 {
+		out = rest[:1]
+	}
+	return out
+}
+
+// sedScript judges what a script of sed writes and runs.
+func (s *shell) sedScript(script string) {
+	for i := range len(script) {
+		if script[i] == 'w' || script[i] == 'W' {
+			name, _, _ := strings.Cut(script[i+1:], "\n")
+			s.named(strings.TrimSpace(name))
+		}
+	}
+	if strings.Contains(script, "e") && strings.ContainsAny(script, " ") {
+		s.deny(s.judgement.set.mention(script, false))
+	}
 }
 
 // substitution is one "s" of sed that is nothing but itself.

@@ -1,6 +1,7 @@
 package selfprotect
 
 import (
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -59,8 +60,7 @@ func (s *shell) program(c *command) string {
 	case "alias":
 		for _, a := range c.args {
 			name, value, _ := strings.Cut(a, "=")
-			s.defined[name] = true
-			s.script(value, anyText)
+			s.defined[name] = s.script(value, anyText)
 		}
 		return ""
 	case "eval":
@@ -151,11 +151,12 @@ func (s *shell) reads(c *command, writes string) string {
 		if len(rest) == 0 || c.name == "grep" && len(rest) == 1 || rest[0] == "-" {
 			return c.stdin
 		}
-	case "realpath", "readlink", "ls", "basename":
-		if c.name == "basename" && len(rest) > 0 {
+	case "basename":
+		if len(rest) > 0 {
 			return path.Base(rest[0])
 		}
-		return strings.Join(append(rest, anyText), "\n")
+	case "realpath", "readlink", "ls":
+		return s.lists(c.name, c.args, rest)
 	case "dirname":
 		if len(rest) > 0 {
 			return path.Dir(rest[0])
@@ -172,6 +173,30 @@ func (s *shell) reads(c *command, writes string) string {
 		}
 	}
 	return anyText
+}
+
+// lists returns what a program prints that names files.
+func (s *shell) lists(name string, args, rest []string) string {
+	var out []string
+	for _, r := range rest {
+		full := s.join(s.cwds[0], r)
+		switch {
+		case name == "ls" || isPattern(full):
+			out = append(out, r)
+		case name == "readlink" && !flag(args, "fem", "canonicalize"):
+			target, _ := s.look.link(full)
+			out = append(out, target)
+		default:
+			out = append(out, s.look.real(full))
+		}
+	}
+	if name == "ls" && !flag(args, "d", "directory") {
+		out = append(out, anyText) // the names within
+		if info, err := os.Stat(s.join(s.cwds[0], strings.Join(rest, " "))); err == nil && !info.IsDir() {
+			out = out[:len(out)-1]
+		}
+	}
+	return strings.Join(out, "\n")
 }
 
 // prints returns what echo and printf print.
@@ -218,6 +243,9 @@ func (s *shell) prints(c *command) string {
 
 // cd judges a change of directory.
 func (s *shell) cd(c *command) {
+	for _, d := range s.cwds {
+		s.set("OLDPWD", text(d))
+	}
 	rest := operands(c.args)
 	switch {
 	case len(rest) == 0 && c.name == "pushd":

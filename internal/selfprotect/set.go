@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/internal/hostconf"
 )
@@ -61,6 +63,10 @@ type Set struct {
 	// absolute are the places whose path is known, and relative all others' names
 	// as they lie in a project or a home.
 	absolute, relative []*Place
+	// firsts are the relative places by the first component of their names.
+	firsts map[string][]*Place
+	// parsers are parsers of the shell that are at rest.
+	parsers sync.Pool
 
 	mu    sync.Mutex
 	links map[string]linked
@@ -71,7 +77,9 @@ func New(o Options) *Set {
 	s := &Set{
 		fold:     o.Fold || runtime.GOOS == "darwin" || runtime.GOOS == "windows",
 		anywhere: &node{}, anchored: &node{}, rooted: map[string]*Place{}, links: map[string]linked{},
+		firsts: map[string][]*Place{},
 	}
+	s.parsers.New = func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }
 	if path.IsAbs(o.Home) {
 		s.home = path.Clean(o.Home)
 	}
@@ -90,6 +98,10 @@ func New(o Options) *Set {
 	}
 	for _, b := range o.Binaries {
 		s.binaries = append(s.binaries, path.Clean(b))
+	}
+	for _, p := range s.relative {
+		first := s.split(p.Path)[0]
+		s.firsts[first] = append(s.firsts[first], p)
 	}
 	return s
 }

@@ -26,8 +26,9 @@ type shell struct {
 	vars map[string]*variable
 	// cwds are the possible working directories.
 	cwds []string
-	// defined are the names of functions and aliases, which mean what they please.
-	defined map[string]bool
+	// defined are the names of functions and aliases, which mean what they please, with
+	// what they print.
+	defined map[string]string
 	depth   int
 	steps   *int
 	// executes says that a program is run whose text isn't here, and texts are those
@@ -155,7 +156,7 @@ func (j *judgement) run(command string, dirs []string) { j.runWith(command, dirs
 
 // runWith judges a command that runs in one of dirs.
 func (j *judgement) runWith(command string, dirs []string, env map[string]string) {
-	s := &shell{judgement: j, vars: map[string]*variable{}, defined: map[string]bool{}, steps: new(int)}
+	s := &shell{judgement: j, vars: map[string]*variable{}, defined: map[string]string{}, steps: new(int)}
 	for _, d := range dirs {
 		if !slices.Contains(s.cwds, d) && len(s.cwds) < maxPlaces {
 			s.cwds = append(s.cwds, d)
@@ -185,7 +186,7 @@ func (s *shell) script(src, stdin string) string {
 		return anyText
 	}
 	defer func() { s.depth-- }()
-	list, ok := parse(src)
+	list, ok := s.judgement.set.parse(src)
 	if !ok {
 		s.code(src)
 		if s.depth == 1 && s.found == nil {
@@ -207,11 +208,13 @@ func (s *shell) words(src string) {
 }
 
 // parse reads a text as bash does.
-func parse(src string) ([]*syntax.Stmt, bool) {
+func (s *Set) parse(src string) ([]*syntax.Stmt, bool) {
 	if len(src) > maxCommand || strings.IndexByte(src, 0) >= 0 || deep(src) {
 		return nil, false
 	}
-	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(src), "")
+	parser, _ := s.parsers.Get().(*syntax.Parser)
+	defer s.parsers.Put(parser)
+	f, err := parser.Parse(strings.NewReader(src), "")
 	if err != nil {
 		return nil, false
 	}
@@ -332,8 +335,8 @@ func (s *shell) command(c syntax.Command, stdin string) string {
 		return out
 	case *syntax.FuncDecl:
 		if c.Name != nil && c.Body != nil {
-			s.defined[c.Name.Value] = true
-			s.maybe(func() { s.stmt(c.Body, anyText) })
+			s.defined[c.Name.Value] = anyText
+			s.maybe(func() { s.defined[c.Name.Value] = s.stmt(c.Body, anyText) })
 		}
 	case *syntax.TimeClause:
 		if c.Stmt != nil {
