@@ -262,7 +262,7 @@ func (h *Host) Refusal(native, reason string) []byte {
 	if row == nil || !row.Denies() {
 		return nil
 	}
-	text, err := h.Write(&Event{Row: row}, &Verdict{Deny: reason})
+	text, err := h.Write(&Event{Row: row}, &Verdict{Deny: Reason(reason)})
 	if err != nil {
 		return nil
 	}

@@ -25,13 +25,20 @@ func Clean(s string) string {
 	return s[:cut] + more
 }
 
-// Reason returns s, or words that say as much as nothing where s is blank: a host that
-// is given a blank reason takes the refusal for none, or shows nothing.
+// Reason returns s as the words of a refusal. Blank ones become some: with a blank
+// reason hosts take the refusal for none. Ones that look like JSON get a word in front:
+// there are hosts that read JSON wherever words are expected, and what says nothing of a
+// decision then lets the call run.
 func Reason(s string) string {
-	if strings.TrimSpace(s) == "" {
+	s = strings.TrimSpace(s)
+	if s == "" {
 		return "A policy refused this."
 	}
-	return s
+	first, _ := utf8.DecodeRuneInString(s)
+	if unicode.IsLetter(first) && s != "true" && s != "false" && s != "null" {
+		return s
+	}
+	return "Policy: " + s
 }
 
 // Printable is Clean without the bound, for content that isn't ours to cut.

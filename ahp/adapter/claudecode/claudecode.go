@@ -23,13 +23,24 @@ func Host() *adapter.Host {
 		Name: "claude-code", Title: "Claude Code", Deny: adapter.Delivery{Exit: 2, Stream: adapter.Stderr},
 		Deduplicates: true, Rows: rows(), Write: write,
 	}
-	h.Read = func(in adapter.Input) (*adapter.Event, error) { return profile().Read(h, in) }
+	h.Read = func(in adapter.Input) (*adapter.Event, error) { return read(h, in) }
 	return h
+}
+
+func read(h *adapter.Host, in adapter.Input) (*adapter.Event, error) {
+	e, err := profile().Read(h, in)
+	if err != nil {
+		return nil, err
+	}
+	if o, err := adapter.ParseObject(in.Data); err == nil {
+		remember(e, o.Raw("tool_response"))
+	}
+	return e, nil
 }
 
 func profile() *shape.Profile {
 	return &shape.Profile{
-		Host: "claude-code", MCP: mcp, Strict: true,
+		Host: "claude-code", MCP: mcp, Show: show, Others: shape.MCPOthers, Strict: true,
 		Kinds: map[string]shape.Kind{
 			"PreToolUse": shape.Before, "PreSkillShellCommand": shape.Before, "PostToolUse": shape.After, "PostToolUseFailure": shape.Failure,
 			"PostToolBatch": shape.Batch, "PermissionRequest": shape.Permission, "UserPromptSubmit": shape.Prompt,
@@ -66,6 +77,8 @@ func rows() []adapter.Row {
 	goOn := adapter.Ability{Effect: ahp.EffectFlow, Operation: ahp.FlowContinue, How: adapter.Native, Level: adapter.Enforced, Note: "at most 8 in a row"}
 	notice := sure(ahp.EffectMessage, adapter.Native, "")
 	context := adapter.Ability{Effect: ahp.EffectInject, How: adapter.Native, Level: adapter.Enforced}
+	replaced := sure(ahp.EffectModify, adapter.Native, "measured for Bash and the tools of MCP servers; the result of another tool is replaced in its own form")
+	replaced.Level = adapter.BestEffort
 	before := []adapter.Ability{
 		sure(ahp.EffectDeny, adapter.Native, ""), sure(ahp.EffectAsk, adapter.Native, "refused in headless runs"),
 		sure(ahp.EffectModify, adapter.Native, "another hook that rewrites and ends later wins"), context, notice, stop,
@@ -76,7 +89,7 @@ func rows() []adapter.Row {
 			{Effect: ahp.EffectDeny, How: adapter.Native, Level: adapter.BestEffort, Note: "read in the package, not measured"},
 			{Effect: ahp.EffectAsk, How: adapter.Denies, Level: adapter.BestEffort}, {Effect: ahp.EffectModify, How: adapter.Denies, Level: adapter.BestEffort},
 		}},
-		{Native: "PostToolUse", Type: ahp.ToolAfter, Can: []adapter.Ability{sure(ahp.EffectModify, adapter.Native, "replaces the result that the model sees"), context, notice, stop}},
+		{Native: "PostToolUse", Type: ahp.ToolAfter, Can: []adapter.Ability{replaced, context, notice, stop}},
 		{Native: "PostToolUseFailure", Type: ahp.ToolAfter, Can: []adapter.Ability{context, notice}},
 		{Native: "PostToolBatch", Type: ahp.ToolBatchAfter, Can: []adapter.Ability{stop, notice}},
 		{Native: "PermissionRequest", Type: ahp.ToolPermissionRequest, Deny: &adapter.Delivery{Stream: adapter.Stdout}, Can: []adapter.Ability{

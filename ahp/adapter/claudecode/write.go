@@ -37,9 +37,9 @@ func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 	native := e.Row.Native
 	if v.Deny != "" {
 		if native == "PermissionRequest" { // exit code 2 would leave the normal prompt
-			return adapter.Encode(answer{Specific: &specific{Event: native, Decision: &behavior{"deny", v.Deny}}})
+			return adapter.Encode(answer{Specific: &specific{Event: native, Decision: &behavior{"deny", adapter.Reason(v.Deny)}}})
 		}
-		return []byte(v.Deny), nil
+		return []byte(adapter.Reason(v.Deny)), nil
 	}
 	if v.Silent() {
 		return nil, nil
@@ -67,18 +67,4 @@ func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 		a.Specific = &s
 	}
 	return adapter.Encode(a)
-}
-
-// output is a result in the tool's own form: a string is dropped where the host expects
-// Bash's object (measured with 2.1.332).
-func output(e *adapter.Event, text string) any {
-	if e.AHP == nil || e.AHP.Tool == nil || e.AHP.Tool.Name != "Bash" {
-		return text
-	}
-	return struct {
-		Stdout      string `json:"stdout"`
-		Stderr      string `json:"stderr"`
-		Interrupted bool   `json:"interrupted"`
-		IsImage     bool   `json:"isImage"`
-	}{Stdout: text}
 }

@@ -28,7 +28,7 @@ func Host() *adapter.Host {
 
 func profile() *shape.Profile {
 	return &shape.Profile{
-		Host: "codex", MCP: shape.MCPByName, Strict: true, Own: own,
+		Host: "codex", MCP: shape.MCPByName, Strict: true, Own: own, Show: shape.MCPContent, Others: shape.MCPOthers,
 		Kinds: map[string]shape.Kind{
 			"PreToolUse": shape.Before, "PostToolUse": shape.After, "PermissionRequest": shape.Permission, "UserPromptSubmit": shape.Prompt,
 			"SessionStart": shape.SessionStart, "SessionEnd": shape.SessionEnd, "Stop": shape.Stop, "SubagentStart": shape.SubagentStart,

@@ -12,9 +12,6 @@ package gemini
 
 import (
 	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/adapter"
@@ -33,7 +30,7 @@ func Host() *adapter.Host {
 
 func profile() *shape.Profile {
 	return &shape.Profile{
-		Host: "gemini", MCP: mcp, Strict: true, Own: model, Show: shape.LLMContent, Last: []string{"prompt_response"},
+		Host: "gemini", MCP: mcp, Strict: true, Own: model, Show: shape.LLMContent, Others: shape.LLMOthers, Last: []string{"prompt_response"},
 		Kinds: map[string]shape.Kind{
 			"BeforeTool": shape.Before, "AfterTool": shape.After, "BeforeAgent": shape.Prompt, "AfterAgent": shape.Stop,
 			"SessionStart": shape.SessionStart, "SessionEnd": shape.SessionEnd, "PreCompress": shape.CompactBefore,
@@ -132,15 +129,4 @@ func rows() []adapter.Row {
 		{Native: "PreCompress", Type: ahp.ContextCompactBefore, Note: "fires in every turn, even where nothing is compressed"},
 		{Native: "Notification", Type: ahp.UserAttention, Note: "in the interactive mode alone"},
 	}
-}
-
-// words returns s so that the host can't read it as JSON: it does read JSON from
-// standard error, and JSON without a decision lets the call run.
-func words(s string) string {
-	s = strings.TrimSpace(adapter.Reason(s))
-	first, _ := utf8.DecodeRuneInString(s)
-	if unicode.IsLetter(first) && s != "true" && s != "false" && s != "null" {
-		return s
-	}
-	return "Policy: " + s
 }

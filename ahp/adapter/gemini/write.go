@@ -26,7 +26,7 @@ type specific struct {
 // write says a verdict.
 func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 	if v.Deny != "" {
-		return []byte(words(v.Deny)), nil
+		return []byte(adapter.Reason(v.Deny)), nil
 	}
 	if v.Silent() {
 		return nil, nil
@@ -51,7 +51,7 @@ func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 		a.Specific = &s
 	}
 	if a == (answer{}) {
-		return []byte(words(notices)), nil // plain text is shown to the person
+		return []byte(adapter.Reason(notices)), nil // plain text is shown to the person, unless it is JSON
 	}
 	a.SystemMessage = notices
 	return adapter.Encode(a)

@@ -28,7 +28,7 @@ func Host() *adapter.Host {
 
 func profile() *shape.Profile {
 	return &shape.Profile{
-		Host: "qwen", MCP: shape.MCPByName, Strict: true, Show: shape.LLMContent,
+		Host: "qwen", MCP: shape.MCPByName, Strict: true, Show: shape.LLMContent, Others: shape.LLMOthers,
 		// tool_use_id is made up for each event, but for a batch; tool_call_id is the model's.
 		Call: []string{"tool_call_id", "tool_use_id"},
 		Kinds: map[string]shape.Kind{

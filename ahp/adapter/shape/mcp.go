@@ -28,3 +28,33 @@ func MCPByPrefix(tool string) *ahp.MCP {
 	server, name, _ := strings.Cut(rest, "_")
 	return adapter.InferMCP(server, name)
 }
+
+// MCPContent shows a result in the form of an MCP server's, which is an object with a
+// list of parts, or the list alone; anything else as it is. Parts that aren't text are
+// left out, and MCPOthers counts them.
+func MCPContent(result ahp.Raw) (text string, failed bool) {
+	text, _, failed = mcpContent(result)
+	return text, failed
+}
+
+// MCPOthers returns how many parts of a result MCPContent leaves out.
+func MCPOthers(result ahp.Raw) int {
+	_, others, _ := mcpContent(result)
+	return others
+}
+
+func mcpContent(result ahp.Raw) (text string, others int, failed bool) {
+	document := result
+	if len(result) > 0 && result[0] == '[' {
+		document = ahp.Raw(`{"content":` + string(result) + `}`)
+	}
+	o, err := adapter.ParseObject(document)
+	if err != nil || !o.Has("content") || o.Raw("content")[0] != '[' {
+		return adapter.Show(result), 0, false
+	}
+	failed = o.Bool("isError")
+	if text, others = Texts(o.Objects("content")); o.Err() != nil {
+		return adapter.Show(result), 0, failed
+	}
+	return text, others, failed
+}

@@ -69,6 +69,8 @@ type Profile struct {
 	// Show, if set, returns the text of a result; nil shows a string as it is and
 	// anything else as JSON. Failed then says whether the call failed.
 	Show func(result ahp.Raw) (text string, failed bool)
+	// Others, if set, returns how many parts of a result Show leaves out.
+	Others func(result ahp.Raw) int
 	// Strict tells that the host always sends a session id, and an input with a call: a
 	// payload without is an unknown shape, and not a call without arguments.
 	Strict bool
@@ -158,6 +160,9 @@ func (p *Profile) event(o *adapter.Object, out *adapter.Event, b *adapter.Base, 
 		out.AHP = b.ToolBefore(p.call(o, out))
 	case After, Failure:
 		out.AHP = b.ToolAfter(p.call(o, out), p.result(o, kind))
+		if raw := o.Raw(or(p.Result, "tool_response")...); p.Others != nil && raw != nil {
+			out.AHP.Gaps = NotText(p.Others(raw))
+		}
 	case Permission:
 		out.AHP = b.PermissionRequest(p.call(o, out), objects(o.List("permission_suggestions", "suggestions")))
 	case Prompt:
