@@ -114,7 +114,7 @@ type specific struct {
 // write says a verdict. A rewrite needs no permission beside it.
 func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 	if v.Deny != "" {
-		return []byte(v.Deny), nil
+		return []byte(adapter.Reason(v.Deny)), nil
 	}
 	if v.Silent() {
 		return nil, nil

@@ -75,7 +75,7 @@ type specific struct {
 func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 	switch {
 	case v.Deny != "":
-		return []byte(v.Deny), nil
+		return []byte(adapter.Reason(v.Deny)), nil
 	case len(v.Context) > 0:
 		return adapter.Encode(answer{specific{e.Row.Native, strings.Join(v.Context, "\n")}})
 	}

@@ -81,7 +81,7 @@ type answer struct {
 func write(_ *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 	switch {
 	case v.Deny != "":
-		return []byte(v.Deny), nil
+		return []byte(adapter.Reason(v.Deny)), nil
 	case v.Continue != "":
 		return adapter.Encode(answer{"block", v.Continue})
 	}

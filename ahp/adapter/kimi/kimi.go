@@ -1,5 +1,5 @@
-// Package kimi is the hook dialect of Kimi Code (read in its package, 2.1.0) and of the
-// Kimi CLI before it (documented).
+// Package kimi is the hook dialect of Kimi Code (measured with 2.1.0, and read in its
+// package) and of the Kimi CLI before it (documented).
 //
 // It guarantees that a refusal is exit code 2 with the reason on standard error and
 // nothing on standard output.
@@ -96,26 +96,25 @@ func rows() []adapter.Row {
 	can := func(e ahp.EffectType, how adapter.How, note string) adapter.Ability {
 		return adapter.Ability{Effect: e, How: how, Level: adapter.Enforced, Note: note}
 	}
-	const read = "read in the package, 2.1.0"
 	return []adapter.Row{
 		{Native: "PreToolUse", Type: ahp.ToolBefore, Can: []adapter.Ability{
-			can(ahp.EffectDeny, adapter.Native, read), can(ahp.EffectAsk, adapter.Denies, "Kimi's hooks can't ask"),
-			can(ahp.EffectModify, adapter.Denies, "Kimi's hooks can't rewrite"),
+			can(ahp.EffectDeny, adapter.Native, ""), can(ahp.EffectAsk, adapter.Denies, "the host reads it and runs the call"),
+			can(ahp.EffectModify, adapter.Denies, "the host reads it and runs the original"),
 		}},
 		{Native: "PostToolUse", Type: ahp.ToolAfter, Note: "the host doesn't wait for it, and gives the first 2,000 characters of a result"},
-		{Native: "PostToolUseFailure", Type: ahp.ToolAfter, Note: "the host doesn't wait for it"},
+		{Native: "PostToolUseFailure", Type: ahp.ToolAfter, Note: "the host doesn't wait for it; a call that was refused has one too"},
 		{Native: "PermissionRequest", Type: ahp.ToolPermissionRequest, Note: "the host doesn't wait for it"},
 		{Native: "PermissionResult", Type: ahp.ToolPermissionResolved},
 		{Native: "UserPromptSubmit", Type: ahp.TurnStart, Can: []adapter.Ability{
-			can(ahp.EffectDeny, adapter.Native, read), can(ahp.EffectModify, adapter.Denies, ""), can(ahp.EffectInject, adapter.Native, read),
+			can(ahp.EffectDeny, adapter.Native, ""), can(ahp.EffectModify, adapter.Denies, ""), can(ahp.EffectInject, adapter.Native, "as a message of its own"),
 		}},
 		{Native: "Stop", Type: ahp.TurnFinishBefore, Can: []adapter.Ability{{
-			Effect: ahp.EffectFlow, Operation: ahp.FlowContinue, How: adapter.Native, Level: adapter.Enforced, Note: read + "; once a turn, the host sees to it",
+			Effect: ahp.EffectFlow, Operation: ahp.FlowContinue, How: adapter.Native, Level: adapter.Enforced, Note: "once a turn, the host sees to it",
 		}}},
 		{Native: "StopFailure", Type: ahp.TurnEnd},
 		{Native: "Interrupt", Type: ahp.TurnEnd},
 		{Native: "SessionStart", Type: ahp.SessionStart, Note: "what a hook says is dropped"},
-		{Native: "SessionEnd", Type: ahp.SessionEnd},
+		{Native: "SessionEnd", Type: ahp.SessionEnd, Note: "not seen in a headless run"},
 		{Native: "SubagentStart", Type: ahp.TaskChangeAfter},
 		{Native: "SubagentStop", Type: ahp.TurnFinishBefore, Note: "the host doesn't wait for it"},
 		{Native: "PreCompact", Type: ahp.ContextCompactBefore, Note: "what a hook says is dropped"},
@@ -135,11 +134,12 @@ type specific struct {
 	Reason     string `json:"permissionDecisionReason"`
 }
 
-// write says a verdict. To the end of a turn a refusal means one more step.
+// write says a verdict. To the end of a turn a refusal means one more step, and the host
+// reads it in the one form that it has for all events.
 func write(_ *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 	switch {
 	case v.Deny != "":
-		return []byte(v.Deny), nil
+		return []byte(adapter.Reason(v.Deny)), nil
 	case v.Continue != "":
 		return adapter.Encode(answer{Specific: &specific{"deny", v.Continue}})
 	case len(v.Context) > 0:

@@ -23,10 +23,11 @@ func TestHost(t *testing.T) {
 	})
 }
 
-// made are events as Kimi Code 2.1.0 writes them, and two of the CLI before it.
+// made are events as Kimi Code 2.1.0 writes them, recorded or by its code, and two of the
+// CLI before it.
 var made = map[string]string{
-	"PostToolUse":        `{"hook_event_name":"PostToolUse","session_id":"kimi-0001","cwd":"/repo","client_type":"kimi_code_cli","session_title":"t","tool_name":"Bash","tool_input":{"command":"ls"},"tool_call_id":"call-1","tool_output":"a.txt"}`,
-	"PostToolUseFailure": `{"hook_event_name":"PostToolUseFailure","session_id":"kimi-0001","cwd":"/repo","tool_name":"Bash","tool_input":{"command":"ls"},"tool_call_id":"call-1","error":{"name":"Error","message":"no such file"}}`,
+	"PostToolUse":        `{"hook_event_name":"PostToolUse","session_id":"session_68112787-8697-4836-990a-aa2159c6cd4e","cwd":"/repo","client_type":"kimi_code_cli","tool_name":"Bash","tool_input":{"command":"touch marker.txt","description":"d"},"tool_call_id":"call_0_0","tool_output":"Command executed successfully."}`,
+	"PostToolUseFailure": `{"hook_event_name":"PostToolUseFailure","session_id":"session_4c5d794c-ec77-46bc-956d-df5e4865a01a","cwd":"/repo","client_type":"kimi_code_cli","tool_name":"Bash","tool_input":{"command":"touch marker.txt","description":"d"},"tool_call_id":"call_0_0","error":{"code":"internal","message":"no","retryable":false}}`,
 	"old-failure":        `{"hook_event_name":"PostToolUseFailure","session_id":"kimi-0001","cwd":"/repo","tool_name":"Shell","tool_input":{"command":"ls"},"tool_call_id":"call-1","error":"no such file"}`,
 	"mcp":                `{"hook_event_name":"PreToolUse","session_id":"kimi-0001","cwd":"/repo","tool_name":"mcp__demo__echo","tool_input":{"text":"hi"},"tool_call_id":"call-1"}`,
 	"PermissionRequest":  `{"hook_event_name":"PermissionRequest","session_id":"kimi-0001","cwd":"/repo","agent_id":"main","turn_id":3,"tool_call_id":"call-1","tool_name":"Bash","tool_input":{"command":"ls"},"action":"run ls","display":{"kind":"command"}}`,
@@ -39,7 +40,9 @@ var made = map[string]string{
 	"StopFailure":        `{"hook_event_name":"StopFailure","session_id":"kimi-0001","cwd":"/repo","error_type":"APIError","error_message":"429"}`,
 	"wordless-failure":   `{"hook_event_name":"StopFailure","session_id":"kimi-0001","cwd":"/repo"}`,
 	"Interrupt":          `{"hook_event_name":"Interrupt","session_id":"kimi-0001","cwd":"/repo","turn_id":3,"reason":"cancelled"}`,
-	"SessionStart":       `{"hook_event_name":"SessionStart","session_id":"kimi-0001","cwd":"/repo","source":"resume","model":"kimi-k2","profile":"default"}`,
+	"SessionStart":       `{"hook_event_name":"SessionStart","session_id":"session_68e647a1-e2f1-410f-bf79-2cfe41f7a9b3","cwd":"/repo","client_type":"kimi_code_cli","source":"startup","model":"m","profile":"agent"}`,
+	"before":             `{"hook_event_name":"PreToolUse","session_id":"session_68e647a1-e2f1-410f-bf79-2cfe41f7a9b3","cwd":"/repo","client_type":"kimi_code_cli","tool_name":"Bash","tool_input":{"command":"touch marker.txt","description":"d"},"tool_call_id":"call_0_0"}`,
+	"prompt":             `{"hook_event_name":"UserPromptSubmit","session_id":"session_68e647a1-e2f1-410f-bf79-2cfe41f7a9b3","cwd":"/repo","client_type":"kimi_code_cli","prompt":[{"type":"text","text":"do the scripted thing"}],"is_steer":false}`,
 	"SessionEnd":         `{"hook_event_name":"SessionEnd","session_id":"kimi-0001","cwd":"/repo","reason":"exit"}`,
 	"SubagentStart":      `{"hook_event_name":"SubagentStart","session_id":"kimi-0001","cwd":"/repo","agent_name":"coder","prompt":"do it"}`,
 	"SubagentStop":       `{"hook_event_name":"SubagentStop","session_id":"kimi-0001","cwd":"/repo","agent_name":"coder","response":"done"}`,

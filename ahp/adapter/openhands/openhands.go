@@ -69,7 +69,7 @@ type answer struct {
 func write(_ *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 	switch {
 	case v.Deny != "":
-		return adapter.Encode(answer{Decision: "deny", Reason: v.Deny})
+		return adapter.Encode(answer{Decision: "deny", Reason: adapter.Reason(v.Deny)})
 	case len(v.Context) > 0:
 		return adapter.Encode(answer{AdditionalContext: strings.Join(v.Context, "\n")})
 	}

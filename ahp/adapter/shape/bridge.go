@@ -166,7 +166,7 @@ type BridgeAnswer struct {
 // document says what a delivery holds, or why a call is refused.
 func WriteBridge(_ *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 	if v.Deny != "" {
-		return adapter.Encode(BridgeAnswer{Reason: v.Deny})
+		return adapter.Encode(BridgeAnswer{Reason: adapter.Reason(v.Deny)})
 	}
 	if v.Silent() {
 		return nil, nil
