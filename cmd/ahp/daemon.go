@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/abhed/abhed/internal/hookd"
+	"github.com/abhed/abhed/internal/hookline"
 	"github.com/abhed/abhed/internal/hooklog"
 )
 
@@ -38,7 +39,7 @@ its calls when a newer ahp connects.`,
 		if err != nil {
 			return "", failWith(exitUsage, err)
 		}
-		return hookd.Socket(state), nil
+		return hookline.Socket(state), nil
 	}
 	c.AddCommand(newDaemonRun(&home, place), newDaemonControl(sys, "status", "Say whether the service runs, and since when", false, place),
 		newDaemonControl(sys, "stop", "End the service after the calls that are under way", true, place))
@@ -81,7 +82,7 @@ func newDaemonControl(sys system, name, short string, stop bool, place func() (s
 			defer cancel()
 			st, err := hookd.Control(ctx, socket, stop)
 			switch {
-			case errors.Is(err, hookd.ErrNoService):
+			case errors.Is(err, hookline.ErrNoService):
 				if err := sys.print("no service runs\n"); err != nil {
 					return err
 				}

@@ -9,12 +9,17 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/abhed/abhed/internal/hookline"
 )
 
 func main() { os.Exit(run()) }
 
 // run is main with a return value, so that tests can be the command.
 func run() int {
+	if h := hookline.First(); h != nil { // "ahp hook", and no service answered for it
+		return continued(h)
+	}
 	// net/http logs what a server sends unasked, and our standard error is read by
 	// others: by people, and by hosts that show it to a model.
 	log.SetOutput(io.Discard)

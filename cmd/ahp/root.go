@@ -13,9 +13,6 @@ func subcommands(sys system) []*cobra.Command {
 
 // execute runs the command line and returns the exit code.
 func execute(ctx context.Context, args []string, sys system) int {
-	if len(args) > 0 && args[0] == "hook" { // an agent waits for it at every call
-		return hook(ctx, args[1:], sys)
-	}
 	root := newRoot(sys)
 	root.SetArgs(args)
 	root.SetIn(sys.stdin)

@@ -14,67 +14,26 @@ package hookd
 
 import (
 	"errors"
-	"time"
 
 	"github.com/abhed/abhed/ahp/adapter"
+	"github.com/abhed/abhed/internal/hookline"
 )
 
 // The exit codes of "ahp hook": any other one is no answer.
 const (
-	ExitPass    = 40 // nothing stands against it; nothing is printed, or what the host needs
-	ExitDeliver = 41 // the text on standard output must reach the host
-	ExitDeny    = 42 // a refusal, in the host's form
+	ExitPass    = hookline.ExitPass
+	ExitDeliver = hookline.ExitDeliver
+	ExitDeny    = hookline.ExitDeny
 )
 
-// DefaultLimit is the host's limit where the installed line doesn't say it.
-const DefaultLimit = 30 * time.Second
-
-// MaxEvent bounds a native event in bytes. An event beyond it is answered by policy:
-// no message of the protocol could hold it.
-const MaxEvent = 64 << 20
+// MaxEvent bounds a native event in bytes.
+const MaxEvent = hookline.MaxEvent
 
 // Call is one native event with what the installed line says.
-type Call struct {
-	// Host is the host's name.
-	Host string
-	// Native names the event where the payload doesn't.
-	Native string
-	// Registration, if set, is read instead of the user's and the project's. It is
-	// absolute.
-	Registration string
-	// Home is the home folder; "" means that of the account in the user database.
-	Home string
-	// Dir is the folder that the hook was started in: the project's, where the event
-	// doesn't say another.
-	Dir string
-	// Open tells that what can't be judged passes (--on-missing allow).
-	Open bool
-	// Limit is the host's own limit for the hook; zero means DefaultLimit.
-	Limit time.Duration
-	// Unprotected turns self-protection off.
-	Unprotected bool
-	// Markers holds the variables by which a host is recognised.
-	Markers map[string]string
-	// Data is what came on standard input.
-	Data []byte
-}
-
-// limit returns the host's limit.
-func (c *Call) limit() time.Duration {
-	if c.Limit <= 0 {
-		return DefaultLimit
-	}
-	return c.Limit
-}
-
-// Budget returns how long an answer may take: 80 % of the host's limit.
-func (c *Call) Budget() time.Duration { return c.limit() * 8 / 10 }
+type Call = hookline.Call
 
 // Answer is what "ahp hook" prints and how it exits.
-type Answer struct {
-	Code           int
-	Stdout, Stderr []byte
-}
+type Answer = hookline.Answer
 
 // answer puts text on the stream that d names, for a refusal, and on standard output
 // for anything else. A refusal that the host takes from standard output with exit code

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/abhed/abhed/internal/hookline"
 	"github.com/abhed/abhed/internal/hooklog"
 	"github.com/abhed/abhed/internal/run"
 	"github.com/abhed/abhed/internal/strictjson"
@@ -49,7 +50,7 @@ type Status struct {
 type service struct {
 	opts   ServeOptions
 	judge  *Judge
-	id     Identity
+	id     hookline.Identity
 	socket string
 	lock   *os.File
 	listen *net.UnixListener
@@ -91,10 +92,10 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.judge.Close()) }()
-	if s.id, err = IdentityOf(s.judge.opts.Executable); err != nil {
+	if s.id, err = hookline.IdentityOf(s.judge.opts.Executable); err != nil {
 		return err
 	}
-	s.socket = Socket(state)
+	s.socket = hookline.Socket(state)
 	if err := s.bind(); err != nil {
 		return err
 	}
@@ -226,7 +227,7 @@ func (s *service) serve(conn *net.UnixConn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Now().Add(frameTime))
-	fields, err := readFrame(conn, MaxEvent+maxSmall)
+	fields, err := hookline.ReadFrame(conn, MaxEvent+hookline.MaxSmall)
 	if err != nil || len(fields) == 0 {
 		return
 	}
@@ -234,11 +235,11 @@ func (s *service) serve(conn *net.UnixConn) {
 		s.control(conn, fields)
 		return
 	}
-	c, id, err := decodeCall(fields)
+	c, id, err := hookline.DecodeCall(fields)
 	if err != nil {
 		return
 	}
-	if id != s.id {
+	if c == nil || id != s.id {
 		if id.Changed.After(s.id.Changed) {
 			s.retire()
 		}
@@ -246,7 +247,7 @@ func (s *service) serve(conn *net.UnixConn) {
 	}
 	s.enter()
 	defer s.leave()
-	_ = conn.SetDeadline(time.Now().Add(c.limit()))
+	_ = conn.SetDeadline(time.Now().Add(c.HostLimit()))
 	a, err := s.judge.Do(context.Background(), c)
 	if err != nil {
 		return
@@ -269,20 +270,20 @@ func (s *service) control(conn *net.UnixConn, fields [][]byte) {
 		s.retire()
 	}
 	if text, err := strictjson.Marshal(st); err == nil {
-		_, _ = conn.Write(appendFrame(nil, text))
+		_, _ = conn.Write(hookline.AppendFrame(nil, text))
 	}
 }
 
 // Control asks the service at a socket for its status, and with stop to end. The error
-// wraps ErrNoService if there is none.
+// wraps hookline.ErrNoService if there is none.
 func Control(ctx context.Context, socket string, stop bool) (*Status, error) {
-	if err := checkSocket(socket); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoService, err)
+	if err := hookline.CheckSocket(socket); err != nil {
+		return nil, fmt.Errorf("%w: %w", hookline.ErrNoService, err)
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", socket)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoService, err)
+		return nil, fmt.Errorf("%w: %w", hookline.ErrNoService, err)
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
@@ -290,10 +291,10 @@ func Control(ctx context.Context, socket string, stop bool) (*Status, error) {
 	if stop {
 		word = "stop"
 	}
-	if _, err := conn.Write(appendFrame(nil, []byte(controlMagic), []byte(word))); err != nil {
+	if _, err := conn.Write(hookline.AppendFrame(nil, []byte(controlMagic), []byte(word))); err != nil {
 		return nil, err
 	}
-	fields, err := readFrame(conn, maxSmall)
+	fields, err := hookline.ReadFrame(conn, hookline.MaxSmall)
 	if err != nil || len(fields) != 1 {
 		return nil, fmt.Errorf("the service gave no status: %w", errors.Join(err))
 	}

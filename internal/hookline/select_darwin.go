@@ -1,0 +1,8 @@
+package hookline
+
+import "syscall"
+
+// choose is select(2), whose result differs from system to system.
+func choose(n int, r, w *syscall.FdSet, timeout *syscall.Timeval) error {
+	return syscall.Select(n, r, w, nil, timeout)
+}
