@@ -38,7 +38,10 @@ func rows() []adapter.Row {
 		},
 		{
 			Native: shape.ExecuteAfter, Type: ahp.ToolAfter, Note: "a call that failed has none",
-			Can: []adapter.Ability{can(ahp.EffectModify, adapter.Native, "replaces the result that the model sees")},
+			Can: []adapter.Ability{
+				can(ahp.EffectModify, adapter.Native, "replaces the result that the model sees"),
+				can(ahp.EffectInject, adapter.Native, "put behind the result's text; parts that aren't text are lost with it"),
+			},
 		},
 		{
 			Native: shape.ChatMessage, Type: ahp.TurnStart,

@@ -27,7 +27,7 @@ func TestHost(t *testing.T) {
 		Update: *update, Events: events, Call: adapter.Call{ID: "call-1", Name: "bash", Input: ahp.Raw(`{"command":"rm -rf build"}`)},
 		Event: []string{"hook", "input.event.type"}, Tool: []string{"input.tool"}, Input: []string{"output.args", "input.args"},
 		Unread: unread, Keys: map[string][]string{
-			"tool.execute.before": {"args.*", "reason"}, "tool.execute.after": {"output"}, "chat.message": {"context", "reason"},
+			"tool.execute.before": {"args.*", "reason"}, "tool.execute.after": {"output", "context"}, "chat.message": {"context", "reason"},
 		},
 	})
 }

@@ -43,7 +43,10 @@ func rows() []adapter.Row {
 		},
 		{
 			Native: "tool_result", Type: ahp.ToolAfter, Note: "a call that was refused has none",
-			Can: []adapter.Ability{can(ahp.EffectModify, adapter.Native, "replaces the result that the model sees")},
+			Can: []adapter.Ability{
+				can(ahp.EffectModify, adapter.Native, "replaces the result that the model sees"),
+				can(ahp.EffectInject, adapter.Native, "put behind the result's text; parts that aren't text are lost with it"),
+			},
 		},
 		{
 			Native: "before_agent_start", Type: ahp.TurnStart,

@@ -28,7 +28,7 @@ func TestHost(t *testing.T) {
 		Update: *update, Events: events, Call: adapter.Call{ID: "call-1", Name: "bash", Input: ahp.Raw(`{"command":"rm -rf build"}`)},
 		Event: []string{"hook", "event.type"}, Tool: []string{"event.toolName"}, Input: []string{"event.input"},
 		Unread: unread, Keys: map[string][]string{
-			"tool_call": {"args.*", "reason"}, "tool_result": {"output"}, "before_agent_start": {"context"}, "input": {"reason"},
+			"tool_call": {"args.*", "reason"}, "tool_result": {"output", "context"}, "before_agent_start": {"context"}, "input": {"reason"},
 		},
 	})
 }

@@ -163,13 +163,32 @@ type BridgeAnswer struct {
 }
 
 // WriteBridge says a verdict to a bridge plugin. A bridge goes by the exit code: the
-// document says what a delivery holds, or why a call is refused.
-func WriteBridge(_ *adapter.Event, v *adapter.Verdict) ([]byte, error) {
+// document says what a delivery holds, or why a call is refused. Context for a result
+// comes with the result's own text, because a bridge puts both in place of it.
+func WriteBridge(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 	if v.Deny != "" {
 		return adapter.Encode(BridgeAnswer{Reason: adapter.Reason(v.Deny)})
 	}
 	if v.Silent() {
 		return nil, nil
 	}
-	return adapter.Encode(BridgeAnswer{Args: v.Input, Output: v.Output, Context: v.Context})
+	a := BridgeAnswer{Args: v.Input, Output: v.Output, Context: v.Context}
+	if e.Row.Type == ahp.ToolAfter && a.Context != nil && a.Output == nil && e.AHP != nil {
+		text := resultText(e.AHP)
+		a.Output = &text
+	}
+	return adapter.Encode(a)
+}
+
+// resultText returns the text of a result that this package read.
+func resultText(e *ahp.Event) string {
+	var texts []string
+	for _, m := range e.Items.Messages {
+		for _, p := range m.Parts {
+			if p.Text != nil {
+				texts = append(texts, *p.Text)
+			}
+		}
+	}
+	return strings.Join(texts, "\n")
 }
