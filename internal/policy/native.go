@@ -69,12 +69,13 @@ func NativeNames(host string) []string {
 // nativeIndex is the table by name. It is made at the first use: most runs of a
 // command judge nothing.
 var nativeIndex = sync.OnceValue(func() map[string][]Native {
-	index := map[string][]Native{}
+	index := make(map[string][]Native, 512)
+	traits, tools := nativeTraits(), AbhedTools()
 	for _, row := range nativeRows() {
 		for name := range strings.FieldsSeq(row.names) {
 			name = strings.ToLower(name)
-			n := nativeTraits()[name]
-			n.Tool, n.Kind = row.tool, AbhedTools()[row.tool]
+			n := traits[name]
+			n.Tool, n.Kind = row.tool, tools[row.tool]
 			if !slices.Contains(index[name], n) {
 				index[name] = append(index[name], n)
 			}
