@@ -138,15 +138,19 @@ func (v *Verdict) instead(r *Row, of ahp.EffectType, reason string) {
 }
 
 func (v *Verdict) ask(r *Row, o *ahp.Outcome, t Texts) {
+	question := t.Ask
+	if strings.TrimSpace(question) == "" { // a blank question would be none
+		question = "A policy asks whether this may run."
+	}
 	native := func(e ahp.EffectType) bool {
 		a := r.Find(e, "")
 		return a != nil && a.How == Native
 	}
 	if native(ahp.EffectAsk) && (!o.Changed || native(ahp.EffectModify)) {
-		v.Ask = t.Ask
+		v.Ask = question
 		return
 	}
-	v.instead(r, ahp.EffectAsk, t.Ask)
+	v.instead(r, ahp.EffectAsk, question)
 }
 
 func (v *Verdict) flow(r *Row, o *ahp.Outcome) {

@@ -25,17 +25,21 @@ func Clean(s string) string {
 	return s[:cut] + more
 }
 
-// Reason returns s as the words of a refusal. Blank ones become some: with a blank
-// reason hosts take the refusal for none. Ones that look like JSON get a word in front:
-// there are hosts that read JSON wherever words are expected, and what says nothing of a
-// decision then lets the call run.
+// Reason returns s as the words of a refusal: see Words. Blank ones become some, because
+// hosts take a refusal with a blank reason for none.
 func Reason(s string) string {
-	s = strings.TrimSpace(s)
-	if s == "" {
+	if s = Words(s); s == "" {
 		return "A policy refused this."
 	}
-	first, _ := utf8.DecodeRuneInString(s)
-	if unicode.IsLetter(first) && s != "true" && s != "false" && s != "null" {
+	return s
+}
+
+// Words returns s for a place where a host expects words. Those that look like JSON get
+// a word in front: there are hosts that read JSON wherever words are expected, and what
+// says nothing of a decision then lets the call run.
+func Words(s string) string {
+	s = strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) })
+	if s == "" || !strings.ContainsAny(s[:1], `{["-0123456789`) && s != "true" && s != "false" && s != "null" {
 		return s
 	}
 	return "Policy: " + s

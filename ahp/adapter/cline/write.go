@@ -23,7 +23,7 @@ func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 	c := control{Context: strings.Join(v.Context, "\n")}
 	switch {
 	case v.Deny != "":
-		c = control{Cancel: true, Error: v.Deny}
+		c = control{Cancel: true, Error: adapter.Reason(v.Deny)}
 	case v.Stop != "":
 		c.Cancel, c.Error = true, v.Stop
 	case v.Silent():

@@ -56,7 +56,12 @@ func Guest() *adapter.Host {
 		r.Can = kept
 	}
 	h.Read = func(in adapter.Input) (*adapter.Event, error) { return read(h, in, claude()) }
-	h.Write = func(_ *adapter.Event, v *adapter.Verdict) ([]byte, error) { return []byte(v.Deny), nil }
+	h.Write = func(_ *adapter.Event, v *adapter.Verdict) ([]byte, error) {
+		if v.Deny == "" {
+			return nil, nil
+		}
+		return []byte(adapter.Reason(v.Deny)), nil
+	}
 	return h
 }
 

@@ -25,9 +25,9 @@ func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 	switch {
 	case v.Deny != "" && e.Row.Type == ahp.TurnStart:
 		no := false
-		a = answer{Continue: &no, UserMessage: v.Deny}
+		a = answer{Continue: &no, UserMessage: adapter.Reason(v.Deny)}
 	case v.Deny != "":
-		a = answer{Permission: "deny", UserMessage: v.Deny, AgentMessage: v.Deny}
+		a = answer{Permission: "deny", UserMessage: adapter.Reason(v.Deny), AgentMessage: adapter.Reason(v.Deny)}
 	case v.Ask != "":
 		a.Permission, a.UserMessage, a.AgentMessage = "ask", v.Ask, v.Ask
 	}

@@ -51,7 +51,7 @@ func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 		a.Specific = &s
 	}
 	if a == (answer{}) {
-		return []byte(adapter.Reason(notices)), nil // plain text is shown to the person, unless it is JSON
+		return []byte(adapter.Words(notices)), nil // plain text is shown to the person
 	}
 	a.SystemMessage = notices
 	return adapter.Encode(a)

@@ -61,11 +61,18 @@ func outcomes(e *adapter.Event) *rapid.Generator[*ahp.Outcome] {
 	})
 }
 
-// scene draws an event of any host.
-func scene(t *rapid.T, all []*adapter.Host) (*adapter.Host, *adapter.Event) {
-	h := all[rapid.IntRange(0, len(all)-1).Draw(t, "host")]
-	r := &h.Rows[rapid.IntRange(0, len(h.Rows)-1).Draw(t, "row")]
-	return h, adaptertest.Event(r, rapid.SampledFrom(calls()).Draw(t, "call"))
+// law checks one law of each host.
+func law(t *testing.T, f func(t *rapid.T, h *adapter.Host, e *adapter.Event)) {
+	t.Parallel()
+	for _, h := range hosts.All() {
+		t.Run(h.Name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				r := &h.Rows[rapid.IntRange(0, len(h.Rows)-1).Draw(t, "row")]
+				f(t, h, adaptertest.Event(r, rapid.SampledFrom(calls()).Draw(t, "call")))
+			})
+		})
+	}
 }
 
 // said returns the words of a caller, which are clean.
@@ -75,20 +82,17 @@ func said(t *rapid.T) adapter.Texts {
 }
 
 func TestLawsOfAnswers(t *testing.T) {
-	t.Parallel()
-	all := hosts.All()
-	rapid.Check(t, func(t *rapid.T) {
-		h, e := scene(t, all)
+	law(t, func(t *rapid.T, h *adapter.Host, e *adapter.Event) {
 		o := outcomes(e).Draw(t, "outcome")
 		v := adapter.Settle(e, o, said(t))
 		data, err := h.Write(e, v)
 		if err != nil {
 			t.Fatalf("%s, %s: %v", h.Name, e.Row.Native, err)
 		}
-		for _, fault := range adaptertest.Faults(h, e, v, document(data), slices.Contains(documents(), h.Name)) {
+		for _, fault := range adaptertest.Faults(h, e, v, document(h, data), slices.Contains(documents(), h.Name)) {
 			t.Errorf("%s, %s, %+v: %s", h.Name, e.Row.Native, *v, fault)
 		}
-		data = document(data)
+		data = document(h, data)
 		if d := h.Delivery(e.Row); (v.Deny == "" || d.Stream == adapter.Stdout) && len(data) > 0 && data[0] == '{' {
 			if err := strictjson.Check(data, strictjson.Options{}); err != nil {
 				t.Errorf("%s, %s: %q: %v", h.Name, e.Row.Native, data, err)
@@ -135,10 +139,7 @@ func lawsOfVerdicts(t *rapid.T, h *adapter.Host, e *adapter.Event, o *ahp.Outcom
 
 // A verdict of nothing is nothing, and a refusal says its reason, whatever it is.
 func TestLawsOfSilenceAndRefusal(t *testing.T) {
-	t.Parallel()
-	all := hosts.All()
-	rapid.Check(t, func(t *rapid.T) {
-		h, e := scene(t, all)
+	law(t, func(t *rapid.T, h *adapter.Host, e *adapter.Event) {
 		data, err := h.Write(e, &adapter.Verdict{})
 		if err != nil || len(data) > 0 && !slices.Contains(documents(), h.Name) || !bytes.Equal(data, h.Blank(e.Row.Native)) {
 			t.Errorf("%s, %s: silence is %q, %v", h.Name, e.Row.Native, data, err)

@@ -171,7 +171,7 @@ func show(raw ahp.Raw) (text string, failed bool) {
 // write says a verdict: a refusal is the reason, and a sentence for the model is printed.
 func write(_ *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 	if v.Deny != "" {
-		return []byte(v.Deny), nil
+		return []byte(adapter.Reason(v.Deny)), nil
 	}
-	return []byte(strings.Join(v.Context, "\n")), nil
+	return []byte(adapter.Words(strings.Join(v.Context, "\n"))), nil
 }

@@ -99,5 +99,8 @@ func call(o, info *adapter.Object, name string) adapter.Call {
 
 // write says a verdict: a refusal is all that there is.
 func write(_ *adapter.Event, v *adapter.Verdict) ([]byte, error) {
-	return []byte(v.Deny), nil
+	if v.Deny == "" {
+		return nil, nil
+	}
+	return []byte(adapter.Reason(v.Deny)), nil
 }
