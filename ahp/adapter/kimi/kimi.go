@@ -11,6 +11,7 @@ package kimi
 
 import (
 	"strings"
+	"unicode/utf16"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/adapter"
@@ -23,14 +24,32 @@ func Host() *adapter.Host {
 		Name: "kimi", Title: "Kimi Code", Deny: adapter.Delivery{Exit: 2, Stream: adapter.Stderr},
 		Deduplicates: true, Rows: rows(), Write: write,
 	}
-	h.Read = func(in adapter.Input) (*adapter.Event, error) {
-		e, err := profile().Read(h, in)
-		if err == nil && e.Row.Native == "PostToolUse" {
+	h.Read = func(in adapter.Input) (*adapter.Event, error) { return read(h, in) }
+	return h
+}
+
+// shown is how much of a result the host gives, in UTF-16 units.
+const shown = 2000
+
+func read(h *adapter.Host, in adapter.Input) (*adapter.Event, error) {
+	o, err := adapter.ParseObject(in.Data)
+	if err != nil {
+		return nil, err
+	}
+	e, err := profile().ReadAs(h, in, o, o.Need("hook_event_name"))
+	if err != nil {
+		return nil, err
+	}
+	switch e.Row.Native {
+	case "PostToolUse":
+		if len(utf16.Encode([]rune(o.Text("tool_output")))) >= shown {
 			e.AHP.Gaps = append(e.AHP.Gaps, ahp.Gap{Path: "items", Reason: "the host's hooks are given the first 2,000 characters of a result"})
 		}
-		return e, err
+	case "UserPromptSubmit":
+		_, others := prompt(o)
+		e.AHP.Gaps = shape.NotText(others)
 	}
-	return h
+	return e, nil
 }
 
 func profile() *shape.Profile {
@@ -38,7 +57,7 @@ func profile() *shape.Profile {
 		Host: "kimi", Call: []string{"tool_call_id"}, Result: []string{"tool_output", "tool_response"}, Show: show,
 		// The turn's id is a number, and agent_id is there for the main agent too.
 		Turn: []string{"prompt_id"}, AgentID: []string{"agent_name"}, AgentType: []string{"agent_name"},
-		Last: []string{"response", "last_assistant_message"}, Prompt: prompt, Own: own, MCP: mcp, Strict: true,
+		Last: []string{"response", "last_assistant_message"}, Prompt: text, Own: own, MCP: mcp, Strict: true,
 		Kinds: map[string]shape.Kind{
 			"PreToolUse": shape.Before, "PostToolUse": shape.After, "PostToolUseFailure": shape.Failure,
 			"PermissionRequest": shape.Permission, "PermissionResult": shape.Own, "UserPromptSubmit": shape.Prompt,
@@ -60,13 +79,18 @@ func show(result ahp.Raw) (string, bool) {
 	return adapter.Show(result), false
 }
 
-// prompt reads a person's text: a string before Kimi Code, a list of parts since.
-func prompt(o *adapter.Object) string {
+// prompt reads a person's text, and how many parts of it aren't: a string before Kimi
+// Code, a list of parts since.
+func prompt(o *adapter.Object) (text string, others int) {
 	if raw := o.Raw("prompt"); len(raw) > 0 && raw[0] == '[' {
-		text, _ := shape.Texts(o.Objects("prompt"))
-		return text
+		return shape.Texts(o.Objects("prompt"))
 	}
-	return o.Text("prompt")
+	return o.Text("prompt"), 0
+}
+
+func text(o *adapter.Object) string {
+	text, _ := prompt(o)
+	return text
 }
 
 // mcp reads the server from the tool's name.

@@ -3,6 +3,7 @@ package kimi_test
 import (
 	"flag"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/abhed/abhed/ahp/adapter/adaptertest"
@@ -32,12 +33,13 @@ var made = map[string]string{
 	"mcp":                `{"hook_event_name":"PreToolUse","session_id":"kimi-0001","cwd":"/repo","tool_name":"mcp__demo__echo","tool_input":{"text":"hi"},"tool_call_id":"call-1"}`,
 	"PermissionRequest":  `{"hook_event_name":"PermissionRequest","session_id":"kimi-0001","cwd":"/repo","agent_id":"main","turn_id":3,"tool_call_id":"call-1","tool_name":"Bash","tool_input":{"command":"ls"},"action":"run ls","display":{"kind":"command"}}`,
 	"PermissionResult":   `{"hook_event_name":"PermissionResult","session_id":"kimi-0001","cwd":"/repo","agent_id":"main","turn_id":3,"tool_call_id":"call-1","tool_name":"Bash","tool_input":{"command":"ls"},"decision":"approved","scope":"session"}`,
+	"long":               `{"hook_event_name":"PostToolUse","session_id":"kimi-0001","cwd":"/repo","tool_name":"Bash","tool_input":{"command":"yes"},"tool_call_id":"call-1","tool_output":"` + strings.Repeat("y", 2000) + `"}`,
 	"refused":            `{"hook_event_name":"PermissionResult","session_id":"kimi-0001","cwd":"/repo","tool_call_id":"call-1","tool_name":"mcp__demo__echo","tool_input":{},"decision":"rejected"}`,
 	"UserPromptSubmit":   `{"hook_event_name":"UserPromptSubmit","session_id":"kimi-0001","cwd":"/repo","prompt":[{"type":"text","text":"do"},{"type":"image_url","image_url":{"url":"data:"}},{"type":"text","text":"it"}],"is_steer":false}`,
 	"old-prompt":         `{"hook_event_name":"UserPromptSubmit","session_id":"kimi-0001","cwd":"/repo","prompt":"do it"}`,
 	"Stop":               `{"hook_event_name":"Stop","session_id":"kimi-0001","cwd":"/repo","stop_hook_active":false}`,
 	"second-stop":        `{"hook_event_name":"Stop","session_id":"kimi-0001","cwd":"/repo","stop_hook_active":true}`,
-	"StopFailure":        `{"hook_event_name":"StopFailure","session_id":"kimi-0001","cwd":"/repo","error_type":"APIError","error_message":"429"}`,
+	"StopFailure":        `{"hook_event_name":"StopFailure","session_id":"kimi-0001","cwd":"/repo","error_type":"APIError","error_message":"\u001b[31m429"}`,
 	"wordless-failure":   `{"hook_event_name":"StopFailure","session_id":"kimi-0001","cwd":"/repo"}`,
 	"Interrupt":          `{"hook_event_name":"Interrupt","session_id":"kimi-0001","cwd":"/repo","turn_id":3,"reason":"cancelled"}`,
 	"SessionStart":       `{"hook_event_name":"SessionStart","session_id":"session_68e647a1-e2f1-410f-bf79-2cfe41f7a9b3","cwd":"/repo","client_type":"kimi_code_cli","source":"startup","model":"m","profile":"agent"}`,
