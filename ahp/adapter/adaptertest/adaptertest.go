@@ -37,6 +37,9 @@ type Options struct {
 	// Event, Tool and Input are the members with the event's name, the tool's name and
 	// the tool's input; a dot goes into an object. All of a list are changed together.
 	Event, Tool, Input []string
+	// Needed are members that every event has, and CallNeeded those that every event
+	// about a call has beside the tool's name: without one nothing is read.
+	Needed, CallNeeded []string
 	// Keys holds, for each native event, the members that its JSON answers may have,
 	// objects as "outer.inner". "outer.*" allows everything inside. An event that isn't
 	// in it has no JSON answer.

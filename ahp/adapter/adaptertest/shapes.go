@@ -34,9 +34,11 @@ func shapes(t *testing.T, h *adapter.Host, o Options) {
 				refused("an event of another name", changed)
 			}
 		}
+		without(data, o.Needed, refused)
 		if e.AHP.Call == nil {
 			continue
 		}
+		without(data, o.CallNeeded, refused)
 		if nameless, did := all(data, o.Tool, func(ahp.Raw) ahp.Raw { return nil }); did {
 			tools++
 			refused("a call without the tool's name", nameless)
@@ -54,6 +56,15 @@ func shapes(t *testing.T, h *adapter.Host, o Options) {
 	}
 	if tools == 0 && len(o.Tool) > 0 {
 		t.Error("no sample is a call with the tool's name: nothing was tried without it")
+	}
+}
+
+// without tries the event without one of the members, which other spellings may have.
+func without(data ahp.Raw, members []string, refused func(string, ahp.Raw)) {
+	for _, m := range members {
+		if changed, did := with(data, m, func(ahp.Raw) ahp.Raw { return nil }); did {
+			refused("an event without "+m, changed)
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ func TestHost(t *testing.T) {
 	specific := "hookSpecificOutput."
 	adaptertest.Run(t, codex.Host(), adaptertest.Options{
 		Update: *update, Samples: filepath.Join(require.Shared(t), "samples", "codex"),
-		Event: []string{"hook_event_name"}, Tool: []string{"tool_name"}, Input: []string{"tool_input"},
+		Event: []string{"hook_event_name"}, Tool: []string{"tool_name"}, Input: []string{"tool_input"}, Needed: []string{"session_id"}, CallNeeded: []string{"tool_input"},
 		Keys: map[string][]string{
 			"PreToolUse":       {specific + "hookEventName", specific + "permissionDecision", specific + "updatedInput.*", specific + "additionalContext"},
 			"PostToolUse":      {"decision", "reason", specific + "hookEventName", specific + "additionalContext"},

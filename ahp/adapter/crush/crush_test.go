@@ -18,7 +18,7 @@ func TestHost(t *testing.T) {
 	t.Parallel()
 	adaptertest.Run(t, crush.Host(), adaptertest.Options{
 		Update: *update, Samples: filepath.Join(require.Shared(t), "samples", "crush"),
-		Event: []string{"event"}, Tool: []string{"tool_name"}, Input: []string{"tool_input"},
+		Event: []string{"event"}, Tool: []string{"tool_name"}, Input: []string{"tool_input"}, Needed: []string{"session_id"}, CallNeeded: []string{"tool_input"},
 		Unread: map[string]string{"env-*": "variables, no event"},
 		Keys:   map[string][]string{"PreToolUse": {"decision", "reason", "halt", "context", "updated_input.*"}},
 		Call:   adapter.Call{Name: "bash", Input: ahp.Raw(`{"command":"rm -rf build","timeout":5}`)},

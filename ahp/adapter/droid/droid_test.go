@@ -21,7 +21,7 @@ func TestHost(t *testing.T) {
 	documented := string(adaptertest.File(t, filepath.Join(samples, "factory-droid", "PreToolUse.json")))
 	adaptertest.Run(t, droid.Host(), adaptertest.Options{
 		Update: *update, Samples: filepath.Join(samples, "droid"), Events: map[string]string{"documented": documented},
-		Event: []string{"hook_event_name", "hookEventName"}, Tool: []string{"tool_name"}, Input: []string{"tool_input"},
+		Event: []string{"hook_event_name", "hookEventName"}, Tool: []string{"tool_name"}, Input: []string{"tool_input"}, Needed: []string{"session_id", "sessionId"}, CallNeeded: []string{"tool_input"},
 		Keys: map[string][]string{
 			"PreToolUse":       {"continue", "stopReason", "hookSpecificOutput.hookEventName", "hookSpecificOutput.updatedInput.*"},
 			"PostToolUse":      append([]string{"continue", "stopReason"}, context...),

@@ -20,7 +20,7 @@ func TestHost(t *testing.T) {
 	context := []string{"systemMessage", "hookSpecificOutput.hookEventName", "hookSpecificOutput.additionalContext"}
 	adaptertest.Run(t, gemini.Host(), adaptertest.Options{
 		Update: *update, Samples: filepath.Join(require.Shared(t), "samples", "gemini"),
-		Event: []string{"hook_event_name"}, Tool: []string{"tool_name"}, Input: []string{"tool_input"},
+		Event: []string{"hook_event_name"}, Tool: []string{"tool_name"}, Input: []string{"tool_input"}, Needed: []string{"session_id"}, CallNeeded: []string{"tool_input"},
 		Unread: map[string]string{"env-*": "variables, no event", "BeforeToolSelection": "no event of the protocol stands for it"},
 		Keys: map[string][]string{
 			"BeforeTool":   {"continue", "stopReason", "decision", "reason", "systemMessage", "hookSpecificOutput.hookEventName", "hookSpecificOutput.tool_input.*"},

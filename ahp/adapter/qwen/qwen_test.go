@@ -20,7 +20,7 @@ func TestHost(t *testing.T) {
 	context := []string{specific + "hookEventName", specific + "additionalContext"}
 	adaptertest.Run(t, qwen.Host(), adaptertest.Options{
 		Update: *update, Samples: filepath.Join(require.Shared(t), "samples", "qwen"),
-		Event: []string{"hook_event_name"}, Tool: []string{"tool_name"}, Input: []string{"tool_input"},
+		Event: []string{"hook_event_name"}, Tool: []string{"tool_name"}, Input: []string{"tool_input"}, Needed: []string{"session_id"}, CallNeeded: []string{"tool_input"},
 		Unread: map[string]string{
 			"env-*": "variables, no event", "InstructionsLoaded": "no event of the protocol stands for it", "MessageDisplay": "likewise",
 		},
