@@ -3,6 +3,7 @@ package chain
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // shape is one form that a credential has in a text. To look for words and to judge
@@ -16,7 +17,8 @@ type shape struct {
 	before func(text string, at int) bool
 	// form matches from the word on; what its group 1 matches is kept, and group 2 if
 	// there is one.
-	form *regexp.Regexp
+	// It is compiled where the first word stands: most processes never meet one.
+	form func() *regexp.Regexp
 	// run tells that what follows a word up to the end of its run of isRun is all that
 	// the form needs to fail, so that it fails for every word in that run.
 	run bool
@@ -25,6 +27,11 @@ type shape struct {
 // names are what a variable, an option or a member that holds a credential ends with.
 const names = `(?:password|passwd|secret|token|api[_-]?key|access[_-]?key)`
 
+// lazily returns what compiles an expression once, when it is called.
+func lazily(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
 // shapes returns the forms, in the order in which they are replaced: a header in an
 // assignment goes before the assignment.
 func shapes() []shape {
@@ -32,32 +39,32 @@ func shapes() []shape {
 	return []shape{
 		{
 			words: []string{"sk-", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xox", "AKIA", "ASIA", "AIza", "npm_", "hf_"}, exact: true, before: noWord,
-			form: regexp.MustCompile(`^()(?:sk-|ghp_|gho_|ghs_|ghu_|github_pat_|glpat-|xox[abposr]-|AKIA|ASIA|AIza|npm_|hf_)[A-Za-z0-9_-]{12,}`),
+			form: lazily(`^()(?:sk-|ghp_|gho_|ghs_|ghu_|github_pat_|glpat-|xox[abposr]-|AKIA|ASIA|AIza|npm_|hf_)[A-Za-z0-9_-]{12,}`),
 		},
 		{
 			words: []string{"eyJ"}, exact: true, before: noWord, run: true,
-			form: regexp.MustCompile(`^()eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`),
+			form: lazily(`^()eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`),
 		},
 		{
 			words: []string{"-----BEGIN "}, exact: true,
-			form: regexp.MustCompile(`^()-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`),
+			form: lazily(`^()-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`),
 		},
 		{
 			words: []string{"bearer", "basic"}, before: noWord,
-			form: regexp.MustCompile(`^((?i:bearer|basic)\s+)[A-Za-z0-9+/=._~-]{8,}`),
+			form: lazily(`^((?i:bearer|basic)\s+)[A-Za-z0-9+/=._~-]{8,}`),
 		},
 		{
 			words: []string{"://"},
-			form:  regexp.MustCompile(`^(://[^\s/:@"']*:)[^\s/@"']+(@)`),
+			form:  lazily(`^(://[^\s/:@"']*:)[^\s/@"']+(@)`),
 		},
 		{
 			// Quotes may be escaped: a call stands in a message as a text within a text.
 			words: nameWords,
-			form:  regexp.MustCompile(`^((?i:` + names + `)\b\\*["']?\s*[=:]\s*\\*["']?)(?:[^\s"'&;,\\]|\\+[^"'\\]){4,}`),
+			form:  lazily(`^((?i:` + names + `)\b\\*["']?\s*[=:]\s*\\*["']?)(?:[^\s"'&;,\\]|\\+[^"'\\]){4,}`),
 		},
 		{
 			words: nameWords, before: option,
-			form: regexp.MustCompile(`^((?i:` + names + `)\s+\\*["']?)[^\s"'\\-][^\s"'\\]{3,}`),
+			form: lazily(`^((?i:` + names + `)\s+\\*["']?)[^\s"'\\-][^\s"'\\]{3,}`),
 		},
 	}
 }
@@ -89,7 +96,7 @@ func (s *shape) replace(text string) string {
 			i++
 			continue
 		}
-		m := s.form.FindStringSubmatchIndex(text[i:])
+		m := s.form().FindStringSubmatchIndex(text[i:])
 		if m == nil {
 			i++
 			for s.run && i < len(text) && isRun(text[i]) {

@@ -36,41 +36,47 @@ import (
 // caller's; making it costs some microseconds.
 func All() []*adapter.Host {
 	var out []*adapter.Host
-	for _, make := range constructors() {
-		out = append(out, make())
+	for _, c := range constructors() {
+		out = append(out, c.make())
 	}
 	return out
 }
 
-func constructors() []func() *adapter.Host {
-	return []func() *adapter.Host{
-		claudecode.Host,
-		codex.Host,
-		gemini.Host,
-		qwen.Host,
-		opencode.Host,
-		kilo.Host,
-		pi.Host,
-		crush.Host,
-		copilot.Host,
-		cursor.Host,
-		droid.Host,
-		goose.Host,
-		cline.Host,
-		kiro.Host,
-		windsurf.Host,
-		openhands.Host,
-		kimi.Host,
-		auggie.Host,
-		continuecli.Host,
+// constructor makes the host of a name, so that one can be had without the others.
+type constructor struct {
+	name string
+	make func() *adapter.Host
+}
+
+func constructors() []constructor {
+	return []constructor{
+		{"claude-code", claudecode.Host},
+		{"codex", codex.Host},
+		{"gemini", gemini.Host},
+		{"qwen", qwen.Host},
+		{"opencode", opencode.Host},
+		{"kilo", kilo.Host},
+		{"pi", pi.Host},
+		{"crush", crush.Host},
+		{"copilot", copilot.Host},
+		{"cursor", cursor.Host},
+		{"droid", droid.Host},
+		{"goose", goose.Host},
+		{"cline", cline.Host},
+		{"kiro", kiro.Host},
+		{"windsurf", windsurf.Host},
+		{"openhands", openhands.Host},
+		{"kimi", kimi.Host},
+		{"auggie", auggie.Host},
+		{"continue", continuecli.Host},
 	}
 }
 
 // Lookup returns the host of a name, or nil.
 func Lookup(name string) *adapter.Host {
-	for _, h := range All() {
-		if h.Name == name {
-			return h
+	for _, c := range constructors() {
+		if c.name == name {
+			return c.make()
 		}
 	}
 	return nil
