@@ -80,6 +80,8 @@ type version struct {
 	pick   int
 	oldest bool
 	unset  string
+	// whole says that words aren't split.
+	whole bool
 }
 
 // environ is the variables as an expansion sees them.
@@ -90,8 +92,11 @@ type environ struct {
 
 // Get returns a variable.
 func (e environ) Get(name string) expand.Variable {
-	if name == e.v.unset {
+	switch {
+	case name == e.v.unset:
 		return expand.Variable{}
+	case e.v.whole && name == "IFS":
+		return text("")
 	}
 	if at := e.s.vars[name]; at != nil {
 		switch {
@@ -273,12 +278,13 @@ func (s *shell) values(w *syntax.Word) []string {
 	}
 	var out []string
 	for _, v := range s.versions([]*syntax.Word{w}) {
-		list, err := s.try(func() ([]string, error) {
-			t, err := expand.Literal(s.config(v), w)
-			return []string{t}, err
-		})
-		if err != nil {
+		v.whole = true
+		list, err := s.try(func() ([]string, error) { return expand.Fields(s.config(v), w) })
+		switch {
+		case err != nil:
 			list = []string{s.rough(w)}
+		case len(list) != 1: // of braces or a list: each, and all
+			list = append([]string{strings.Join(list, " ")}, list...)
 		}
 		for _, t := range list {
 			if !slices.Contains(out, t) {
@@ -407,7 +413,7 @@ func (s *shell) fileText(name string) string {
 }
 
 // fileMark begins a text that stands for what is in a file.
-const fileMark = "\x02"
+const fileMark = "\x02file:"
 
 // heredoc returns the body of a here-document as the program reads it.
 func (s *shell) heredoc(r *syntax.Redirect) string {

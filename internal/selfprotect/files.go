@@ -56,7 +56,7 @@ func (s *shell) lands(src, dest string, whole, slash bool) {
 	name := path.Base(src)
 	inside := name == "." || name == ".." || slash && strings.HasSuffix(src, "/")
 	target := strings.TrimSuffix(dest, "/") + "/" + name
-	if inside {
+	if inside || !slash && whole && !s.there(dest) { // what isn't there yet becomes the copy
 		target = dest
 	}
 	m := s.touches(target)
@@ -74,9 +74,16 @@ func (s *shell) lands(src, dest string, whole, slash bool) {
 		return
 	}
 	s.overlay(src, target)
-	if plain := s.touches(dest); !inside && plain.relation == apart {
-		s.overlay(src, dest) // where dest isn't there yet, it becomes the copy
+}
+
+// there reports whether something is, or may be, at a path.
+func (s *shell) there(p string) bool {
+	for _, dir := range s.cwds {
+		if full := s.join(dir, p); isPattern(full) || s.look.exists(s.look.real(full)) {
+			return true
+		}
 	}
+	return strings.HasSuffix(p, "/")
 }
 
 // overlay judges a tree that is laid over another one: whether it brings a file

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// servicePID stands for the number of AHP's service.
-	servicePID = "\x02ahp"
+	// servicePID stands for the number of AHP's service, and processList for a list
+	// of all processes.
+	servicePID, processList = "\x02ahp", "\x02ps"
 	// maxIndex bounds the index of a repository that is looked at, in bytes.
 	maxIndex = 32 << 20
 )
@@ -147,6 +148,30 @@ func (s *shell) hitsService(c *command) bool {
 func matches(pattern, name string) bool {
 	re, err := regexp.Compile(pattern)
 	return err == nil && re.MatchString(name)
+}
+
+// processes returns what a program that reads prints, where that may be the number
+// of AHP's service, and else printed.
+func (s *shell) processes(c *command, printed string) string {
+	switch {
+	case c.name == "ps":
+		return processList
+	case strings.Contains(c.stdin, servicePID):
+		return servicePID
+	case strings.Contains(c.stdin, processList):
+		for _, a := range operands(c.args) {
+			if matches(a, service) || c.name != "grep" && strings.Contains(a, "ahp") {
+				return servicePID
+			}
+		}
+		return processList
+	}
+	for _, a := range operands(c.args) {
+		if m := s.touches(a); m.relation == direct && strings.HasPrefix(m.place.What, "AHP's log") {
+			return servicePID
+		}
+	}
+	return printed
 }
 
 // isService reports whether a number is that of a process that runs AHP.

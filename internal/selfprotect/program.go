@@ -16,7 +16,7 @@ func readers(name string) (writes string, is bool) {
 	case "cat", "head", "tail", "more", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "wc", "file", "stat", "du", "df", "cmp", "comm",
 		"md5sum", "sha1sum", "sha256sum", "sha512sum", "shasum", "cksum", "sum", "b2sum", "test", "[", "readlink", "realpath", "basename", "dirname", "jq", "cut", "tr", "paste",
 		"column", "nl", "od", "hexdump", "strings", "fold", "fmt", "tac", "rev", "expand", "join", "look", "pr", "zcat", "bat", "batcat", "colordiff",
-		"getfacl", "lsattr", "ls", "ll", "eza", "exa", "lsof", "fuser", "which", "type", "whereis", "man", "pwd", "true", "false", ":", "date", "sleep",
+		"getfacl", "lsattr", "ls", "ll", "eza", "exa", "lsof", "which", "type", "whereis", "man", "pwd", "true", "false", ":", "date", "sleep",
 		"wait", "pgrep", "pidof", "ps", "id", "whoami", "uname", "hostname", "seq", "dirs", "hash", "jobs", "history", "help", "return", "break", "continue", "exit",
 		"shift", "getopts", "unset", "ulimit", "umask", "times", "shopt", "xxd", "uniq", "glow", "delta", "wdiff", "nproc", "cloc", "tokei", "scc", "unalias", "trap", "yes":
 		return "", true
@@ -32,7 +32,7 @@ func readers(name string) (writes string, is bool) {
 // what it prints.
 func (s *shell) program(c *command) string {
 	if writes, is := readers(c.name); is {
-		return s.reads(c, writes)
+		return s.processes(c, s.reads(c, writes))
 	}
 	switch c.name {
 	case "echo", "printf":
@@ -75,9 +75,18 @@ func (s *shell) program(c *command) string {
 	case "find", "fd", "fdfind":
 		return s.find(c)
 	case "sed", "gsed":
-		return s.sed(c)
+		return s.processes(c, s.sed(c))
 	case "awk", "gawk", "mawk", "nawk":
-		return s.awk(c)
+		return s.processes(c, s.awk(c))
+	case "fuser":
+		if flag(c.args, "k", "kill") {
+			s.changes(c.args)
+		}
+		return s.processes(c, anyText)
+	case "at", "batch", "crontab":
+		s.changes(c.args)
+		s.script(known(c.stdin), anyText)
+		return anyText
 	case "git":
 		return s.git(c)
 	case "tee", "sponge":
@@ -114,6 +123,11 @@ func (s *shell) writer(c *command) string {
 				s.named(out)
 			}
 		}
+	case "zip":
+		if flag(c.args, "m", "move") {
+			s.changes(c.args)
+		}
+		s.named(operands(c.args)[:min(1, len(operands(c.args)))]...)
 	case "tar", "bsdtar", "gtar", "unzip", "7z", "7za", "cpio", "ditto-x", "pax":
 		s.unpacks(c)
 	case "curl", "wget", "aria2c":
@@ -316,7 +330,7 @@ func (s *shell) shellProgram(c *command) string {
 	}
 	rest := operands(c.args)
 	s.changes(rest)
-	if len(rest) == 0 || flag(c.args, "s") || strings.HasPrefix(rest[0], "/dev/") {
+	if len(rest) == 0 || flag(c.args, "s") || rest[0] == "/dev/stdin" || rest[0] == "/dev/fd/0" {
 		if len(rest) > 0 {
 			s.positional(rest)
 		}
@@ -354,7 +368,7 @@ func (s *shell) xargs(c *command) string {
 			break
 		}
 	}
-	given := strings.FieldsFunc(known(c.stdin), func(r rune) bool { return r <= ' ' && r != 1 || r == '"' || r == '\'' })
+	given := strings.FieldsFunc(known(c.stdin), func(r rune) bool { return r <= ' ' && r > 2 || r == '"' || r == '\'' })
 	if len(given) > 256 {
 		given = given[:256]
 	}

@@ -35,6 +35,8 @@ type shell struct {
 	// that are written somewhere.
 	executes bool
 	texts    []string
+	// starts says that an agent is started.
+	starts bool
 }
 
 // commands judges the commands in an input.
@@ -167,10 +169,22 @@ func (j *judgement) runWith(command string, dirs []string, env map[string]string
 	}
 	s.switchVariables(env)
 	s.script(command, "")
-	if s.executes && j.found == nil {
-		for _, t := range s.texts {
-			j.code(t)
-			j.patch(t, s.cwds)
+	s.written()
+}
+
+// written judges the texts that a command wrote somewhere, where it may run them.
+func (s *shell) written() {
+	texts := s.texts
+	for _, t := range texts {
+		if s.starts {
+			s.settings(t)
+		}
+		if s.executes && !s.done() {
+			s.code(t)
+			s.patch(t, s.cwds)
+			if list, ok := s.judgement.set.parse(t); ok {
+				s.subshell(list, "")
+			}
 		}
 	}
 }

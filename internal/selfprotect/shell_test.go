@@ -28,6 +28,7 @@ var worldFiles = map[string]string{
 	"project/.claude/settings.json": "{}\n", "project/.ahp/registration.json": "{}", "project/crush.json": "{}", "project/sub/x": "", "project/x.json": "{}",
 	"project/settings.json": "{}", "project/src/settings.json": "{}", "project/evil/.claude/settings.json": "{}", "project/evil/settings.json": "{}",
 	"project/evil.patch": evilPatch, "project/good.patch": "--- a/x.json\n+++ b/x.json\n@@ -1 +1 @@\n-{}\n+{ }\n", "project/build/x": "", "project/skill.md": "",
+	"project/off.json": "{\"disableAllHooks\": true}", "home/.local/state/ahp/pid": "1",
 }
 
 func makeWorld(t testing.TB) *world {

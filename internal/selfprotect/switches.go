@@ -1,6 +1,7 @@
 package selfprotect
 
 import (
+	"os"
 	"slices"
 	"strings"
 )
@@ -105,12 +106,16 @@ func (s *shell) switches(c *command) {
 				off(p[0] + " " + value)
 			}
 		}
-		flat := strings.NewReplacer(" ", "", "\n", "", "\t", "", `\`, "").Replace(arg)
-		for _, key := range []string{`disableAllHooks":true`, `hooksDisabled":true`, `"hooksConfig":{"enabled":false`, `"hooks":{"enabled":false`} {
-			if strings.Contains(flat, key) {
-				off(key)
-			}
+		s.settings(arg)
+		if arg == "--settings" || arg == "--config" {
+			s.settings(s.smallFile(next))
+		} else if name, is := strings.CutPrefix(arg, "--settings="); is {
+			s.settings(s.smallFile(name))
 		}
+	}
+	s.starts = true
+	if slices.Contains(c.args, "hooks") && slices.ContainsFunc(c.args, turnsOff) || slices.Contains(c.args, "disableAllHooks") {
+		off("hooks")
 	}
 	moves := append([]string{"HOME"}, a.moves...)
 	for _, set := range c.assigns {
@@ -123,6 +128,41 @@ func (s *shell) switches(c *command) {
 			off(name)
 		}
 	}
+}
+
+// turnsOff reports whether a word of an agent's command line turns something off.
+func turnsOff(word string) bool {
+	switch word {
+	case "disable", "disable-all", "off", "remove", "delete":
+		return true
+	}
+	return false
+}
+
+// settings judges a text that an agent takes its settings from.
+func (s *shell) settings(text string) {
+	if !strings.Contains(text, "ooks") {
+		return
+	}
+	flat := strings.NewReplacer(" ", "", "\n", "", "\t", "", `\`, "").Replace(text)
+	for _, key := range []string{`disableAllHooks":true`, `hooksDisabled":true`, `"hooksConfig":{"enabled":false`, `"hooks":{"enabled":false`} {
+		if strings.Contains(flat, key) {
+			s.forbid("this call starts an agent with its hooks turned off (" + key + ")")
+		}
+	}
+}
+
+// smallFile returns what is in a file of settings, or "".
+func (s *shell) smallFile(name string) string {
+	file := s.join(s.cwds[0], name)
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || info.Size() > maxPatch {
+		return ""
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	return string(data)
 }
 
 // packaged returns the command of an agent's package.

@@ -12,25 +12,28 @@ import (
 const maxMention = 512 << 10
 
 // expressions are what texts of programs are read with, compiled at the first use.
-type expressions struct{ escape, join *regexp.Regexp }
+type expressions struct{ escape, join, harm *regexp.Regexp }
 
 var compiled = sync.OnceValue(func() expressions {
 	return expressions{
 		escape: regexp.MustCompile(`\\x[0-9a-fA-F]{2}|\\u\{?[0-9a-fA-F]{2,4}\}?|\\[0-7]{3}|%[0-9a-fA-F]{2}`),
 		// Two literals that a language puts together.
+		harm: regexp.MustCompile(`(?i)\b(rm|rmdir|rmtree|rmsync|rmdirsync|remove|removeall|remove_tree|remove-item|unlink|delete|rename|renamesync|move|mv|chmod|symlink|replace|rm_rf|rm_r)\b`),
 		join: regexp.MustCompile("[\"'`]\\s*[+.&]{0,2}\\s*[\"'`]"),
 	}
 })
 
 // mention looks for a protected name in a text that can't be read otherwise: a
-// program, or a command that can't be parsed. With scattered its components may
-// stand anywhere in it.
-func (s *Set) mention(text string, scattered bool) *Place {
+// program, or a command that can't be parsed. With program its components may stand
+// anywhere in it, and a folder around one counts where the text also removes, moves
+// or locks something.
+func (s *Set) mention(text string, program bool) *Place {
 	if len(text) > maxMention {
 		text = text[:maxMention/2] + "\n" + text[len(text)-maxMention/2:]
 	}
+	harms := program && compiled().harm.MatchString(text)
 	for _, form := range forms(text) {
-		if p := s.mentioned(s.folded(form), scattered); p != nil {
+		if p := s.mentioned(s.folded(form), program, harms); p != nil {
 			return p
 		}
 	}
@@ -68,7 +71,7 @@ func unescape(e string) string {
 }
 
 // mentioned looks for a name among the paths in a text.
-func (s *Set) mentioned(text string, scattered bool) *Place {
+func (s *Set) mentioned(text string, scattered, harms bool) *Place {
 	seen := map[string]bool{}
 	for token := range strings.FieldsFuncSeq(text, notInPath) {
 		if !strings.ContainsAny(token, "./") && !scattered {
@@ -79,7 +82,7 @@ func (s *Set) mentioned(text string, scattered bool) *Place {
 			continue
 		}
 		parts[len(parts)-1] = strings.TrimRight(parts[len(parts)-1], ".:")
-		if m := s.suffix(parts); m.relation == direct {
+		if m := s.suffix(parts); m.relation == direct || harms && m.relation == around {
 			return m.place
 		}
 		if token[0] == '/' {
