@@ -98,9 +98,6 @@ func New(o Options) (*Judge, error) {
 	if j.states, err = hookstate.Open(j.state, hookstate.Options{}); err != nil {
 		return nil, errors.Join(err, j.log.Close())
 	}
-	for _, h := range hosts.All() {
-		j.hosts[h.Name] = h
-	}
 	j.source = "urn:ahp:hook:" + strconv.Itoa(os.Getuid()) + "@" + hostname()
 	return j, nil
 }
@@ -114,7 +111,22 @@ func hostname() string {
 	return name
 }
 
-// Close ends what was kept warm and syncs the log.
+// host returns the adapter of a name, or nil. It is made once: a process that judges one
+// call needs one.
+func (j *Judge) host(name string) *adapter.Host {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	h := j.hosts[name]
+	if h == nil {
+		if h = hosts.Lookup(name); h != nil {
+			j.hosts[name] = h
+		}
+	}
+	return h
+}
+
+// Close ends what was kept warm. A service has the log on disk then; the process of one
+// call leaves that to the system, for it is waited for.
 func (j *Judge) Close() error {
 	j.mu.Lock()
 	plans := j.plans
@@ -122,6 +134,9 @@ func (j *Judge) Close() error {
 	j.mu.Unlock()
 	for _, p := range plans {
 		p.close()
+	}
+	if j.opts.Mode == hooklog.ModeInProcess {
+		return j.log.Release()
 	}
 	return j.log.Close()
 }

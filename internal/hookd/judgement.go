@@ -93,7 +93,7 @@ func (x *judgement) dir() string {
 
 // read reads the native event and completes it.
 func (x *judgement) read() error {
-	named := x.j.hosts[x.c.Host]
+	named := x.j.host(x.c.Host)
 	if named == nil {
 		return fmt.Errorf("the host %.60q isn't known", x.c.Host)
 	}

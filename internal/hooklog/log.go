@@ -8,8 +8,8 @@
 // stay within a bound; that every text is scrubbed before it reaches the disk; and
 // that folder and files are this account's alone.
 //
-// Do not assume that the last second survives a loss of power: a line is not synced
-// by itself, see Sync. Do not assume that scrubbing finds every secret: it knows
+// Do not assume that the last lines survive a loss of power: a line is not synced by
+// itself, see Sync. Do not assume that scrubbing finds every secret: it knows
 // shapes, names and the values that it was given. Do not assume that an unbroken
 // chain is authentic: see package chain.
 package hooklog
@@ -215,11 +215,20 @@ func (l *Log) Sync() error { return l.file.Sync() }
 // Close syncs and closes the log, once.
 func (l *Log) Close() error {
 	err := l.file.Sync()
-	if e := l.file.Close(); err == nil {
+	if errors.Is(err, fs.ErrClosed) {
+		err = nil
+	}
+	if e := l.Release(); err == nil {
 		err = e
 	}
-	if errors.Is(err, fs.ErrClosed) {
-		return nil
-	}
 	return err
+}
+
+// Release closes the log, once, and leaves it to the system when what was appended
+// reaches the disk.
+func (l *Log) Release() error {
+	if err := l.file.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
+		return err
+	}
+	return nil
 }
