@@ -1,19 +1,20 @@
-// Package copilot is the hook dialect of GitHub Copilot, which is three: the camelCase
-// and the PascalCase events of Copilot CLI (measured with 1.0.102), and those of VS
-// Code, which reads the same files (as documented).
+// Package copilot is the hook dialect of GitHub Copilot CLI, in both spellings of its
+// events (measured with 1.0.102), and that of VS Code, which reads the same files (as
+// documented).
 //
 // It guarantees that a refusal is exit code 0 and one JSON document, because any other
-// exit code loses the reason, that the document is of the dialect that the event was
-// written in, and that a refusal of an event that couldn't be read holds both dialects'
-// members, which either blocks on. "allow" is never written: here it would overrule the
-// host's own --deny-tool.
+// exit code loses the reason, that it is of the dialect that the event was written in, and
+// that a refusal of an event that couldn't be read holds what Copilot reads and what VS
+// Code does: members of the other don't void it (measured in Copilot). "allow" is never
+// written: here it would overrule the host's own --deny-tool.
 //
-// Do not assume that a call has an id (only preMcpToolCall has one, and VS Code), that
-// PascalCase means Claude Code's members (the input keeps Copilot's), or that a
-// PascalCase event can do what its camelCase sibling can.
+// Do not assume that a call has an id: only preMcpToolCall has one, and VS Code. Do not
+// assume that PascalCase means Claude Code's members: the tool's input keeps Copilot's, and
+// only PreToolUse is answered in hookSpecificOutput, every other event as in camelCase.
 package copilot
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/abhed/abhed/ahp"
@@ -21,104 +22,89 @@ import (
 	"github.com/abhed/abhed/ahp/adapter/shape"
 )
 
-// The dialects, as Event.Detail has them.
+// The spellings, as Event.Detail has them.
 const (
 	camel  = "camelCase"
 	pascal = "PascalCase"
-	vscode = "VS Code"
 )
 
-// Host returns the dialects.
+// Host returns the dialect of Copilot CLI.
 func Host() *adapter.Host {
 	h := &adapter.Host{
 		Name: "copilot", Title: "GitHub Copilot", Deny: adapter.Delivery{Stream: adapter.Stdout},
-		Markers: []string{"COPILOT_CLI"}, Rows: append(camelRows(), pascalRows()...), Write: write,
+		Markers: []string{"COPILOT_CLI"}, Rows: rows(), Write: write,
 	}
 	h.Read = func(in adapter.Input) (*adapter.Event, error) { return read(h, in) }
 	return h
 }
 
-// Guest returns the dialects as Copilot CLI and VS Code speak them when they run a line
-// that was written for another agent, whose refusals are delivered by own.
-//
-// Every refusal is a document on standard output with exit code 0, which any host's
-// wrapper passes on as an answer, and which PascalCase reads (hookSpecificOutput,
-// measured). A request for permission is the exception: which document its PascalCase
-// form reads isn't known, and any exit code but 0 refuses it (measured with 1 and 2), so
-// that own is used there, with the reason alone.
-func Guest(own adapter.Delivery) *adapter.Host {
-	h := Host()
-	for i := range h.Rows {
-		if h.Rows[i].Type == ahp.ToolPermissionRequest {
-			h.Rows[i].Deny = &own
-		}
+// VSCode returns the dialect of VS Code. It has no hook files of its own: it runs the
+// lines of Copilot's and of Claude Code's.
+func VSCode() *adapter.Host {
+	h := &adapter.Host{
+		Name: "vscode", Title: "VS Code", Deny: adapter.Delivery{Stream: adapter.Stdout}, Rows: editorRows(), Write: writeEditor,
 	}
-	h.Write = func(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
-		if v.Deny != "" && e.Row.Type == ahp.ToolPermissionRequest {
-			return []byte(v.Deny), nil
+	p := &shape.Profile{Host: h.Name, Kinds: kinds(), Event: []string{"hookEventName"}, Session: []string{"sessionId"}}
+	h.Read = func(in adapter.Input) (*adapter.Event, error) {
+		o, err := adapter.ParseObject(in.Data)
+		if err != nil {
+			return nil, err
 		}
-		return write(e, v)
+		o.Need("sessionId")
+		return p.ReadAs(h, in, o, o.Need("hookEventName"))
 	}
 	return h
 }
 
-// read finds the dialect and the event's name, and reads the rest by the dialect's
-// profile.
+// read finds the spelling and the event's name, and reads the rest by the profile.
 func read(h *adapter.Host, in adapter.Input) (*adapter.Event, error) {
 	o, err := adapter.ParseObject(in.Data)
 	if err != nil {
 		return nil, err
 	}
-	native, dialect := name(o, in.Native)
+	native, spelt := name(o, in.Native)
 	if err := o.Err(); err != nil {
 		return nil, err
 	}
-	if native == "" {
-		return nil, adapter.Unknown(native)
-	}
-	e, err := profile(dialect).ReadAs(h, in, o, native)
+	e, err := profile(spelt).ReadAs(h, in, o, native)
 	if err != nil {
 		return nil, err
 	}
-	e.Detail = dialect
+	e.Detail = spelt
 	finish(e, o)
 	return e, o.Err()
 }
 
-// name returns the native event and its dialect. A camelCase payload doesn't say its
-// event, but for two kinds that say it in another spelling: what they say has to be what
-// the installed line says. A PascalCase payload of those two kinds is camelCase too.
-func name(o *adapter.Object, installed string) (native, dialect string) {
+// name returns the native event and its spelling. A camelCase payload doesn't say its
+// event, but for two kinds, which PascalCase has in camelCase too: what they say has to be
+// what the installed line says.
+func name(o *adapter.Object, installed string) (native, spelt string) {
+	if o.Has("hookEventName") {
+		o.Fail(fmt.Errorf("the native event is VS Code's, and was given to Copilot's dialect"))
+	}
 	if o.Has("session_id") {
 		return o.Text("hook_event_name"), pascal
 	}
 	o.Need("sessionId")
-	if o.Has("hookEventName") {
-		return o.Text("hookEventName"), vscode
-	}
 	said := o.Text("hookName", "hook_event_name")
 	switch {
 	case installed == "":
 		return said, camel
 	case said != "" && !strings.EqualFold(said, installed):
-		return "", camel
+		o.Fail(fmt.Errorf("the hook %.60q was given the payload of another event, %.60q: it isn't what this host is known to send", installed, said))
 	}
 	return installed, camel
 }
 
-func profile(dialect string) *shape.Profile {
-	p := &shape.Profile{Host: "copilot", Kinds: kinds(), Show: show}
-	switch dialect {
-	case camel:
-		p.Session, p.AgentID, p.AgentType = []string{"sessionId"}, []string{"agentId"}, []string{"agentType", "agentName"}
-		p.Call, p.Tool, p.Input = []string{"toolCallId"}, []string{"toolName"}, []string{"toolArgs", "toolInput", "arguments"}
-		p.Result, p.PromptText, p.Last = []string{"toolResult"}, []string{"transformedPrompt", "prompt"}, []string{"response"}
-		p.MCP = mcp
-	case pascal:
-		p.Result, p.Last, p.MCP = []string{"tool_result"}, []string{"last_assistant_message", "response"}, mcp
-	case vscode:
-		p.Session = []string{"sessionId"}
+func profile(spelt string) *shape.Profile {
+	p := &shape.Profile{Host: "copilot", Kinds: kinds(), Show: show, MCP: mcp}
+	if spelt == pascal {
+		p.Result, p.Last = []string{"tool_result"}, []string{"last_assistant_message", "response"}
+		return p
 	}
+	p.Session, p.AgentID, p.AgentType = []string{"sessionId"}, []string{"agentId"}, []string{"agentType", "agentName"}
+	p.Call, p.Tool, p.Input = []string{"toolCallId"}, []string{"toolName"}, []string{"toolArgs", "toolInput", "arguments"}
+	p.Result, p.PromptText, p.Last = []string{"toolResult"}, []string{"transformedPrompt", "prompt"}, []string{"response"}
 	return p
 }
 
@@ -202,7 +188,7 @@ func mcp(o *adapter.Object, tool string) *ahp.MCP {
 	return nil
 }
 
-// show returns the text of a result, which VS Code gives as it is.
+// show returns the text of a result.
 func show(raw ahp.Raw) (text string, failed bool) {
 	if raw.IsObject() {
 		if o, err := adapter.ParseObject(raw); err == nil && o.Has("resultType", "result_type") {

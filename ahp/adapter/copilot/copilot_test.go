@@ -50,39 +50,47 @@ func options(t *testing.T, folders ...string) adaptertest.Options {
 	return o
 }
 
-// keys are the members that each event has in the host's documentation and package. The
-// runner's events were never read, so that a refusal has both dialects' members:
+// keys are the members that each event has in the host's package, as measured. The
+// runner's events were never read, so that a refusal has VS Code's members as well:
 // TestDialects holds what either alone has.
 func keys() map[string][]string {
-	specific := func(more ...string) []string {
-		out := []string{"hookSpecificOutput.hookEventName"}
-		for _, m := range more {
-			out = append(out, "hookSpecificOutput."+m)
-		}
-		return out
-	}
-	block := []string{"decision", "reason"}
-	return map[string][]string{
+	out := map[string][]string{
 		"preToolUse": append([]string{"permissionDecision", "permissionDecisionReason", "modifiedArgs.*", "additionalContext"},
 			specific("permissionDecision", "permissionDecisionReason")...),
-		"postToolUse":         {"modifiedResult.resultType", "modifiedResult.textResultForLlm", "additionalContext"},
-		"postToolUseFailure":  {"additionalContext"},
-		"permissionRequest":   {"behavior", "message"},
-		"userPromptSubmitted": append([]string{"modifiedPrompt", "additionalContext", "continue", "stopReason"}, block...),
-		"sessionStart":        {"additionalContext"},
-		"agentStop":           block, "subagentStop": block,
-
-		"PreToolUse":        specific("permissionDecision", "permissionDecisionReason", "updatedInput.*", "additionalContext"),
-		"PostToolUse":       specific("additionalContext"),
-		"PermissionRequest": append([]string{"behavior", "message"}, specific("decision.behavior", "decision.message")...),
-		"UserPromptSubmit":  append([]string{"continue", "stopReason"}, block...), "Stop": block, "SubagentStop": block,
+		"PreToolUse": specific("permissionDecision", "permissionDecisionReason", "updatedInput.*", "additionalContext"),
 	}
+	for names, members := range map[string][]string{
+		"postToolUse PostToolUse":               {"modifiedResult.resultType", "modifiedResult.textResultForLlm", "additionalContext"},
+		"postToolUseFailure PostToolUseFailure": {"additionalContext"},
+		"permissionRequest PermissionRequest":   {"behavior", "message"},
+		"userPromptSubmitted UserPromptSubmit":  {"decision", "reason", "modifiedPrompt", "additionalContext", "continue", "stopReason"},
+		"sessionStart SessionStart":             {"additionalContext"},
+		"agentStop Stop":                        {"decision", "reason"},
+		"subagentStop SubagentStop":             {"decision", "reason"},
+	} {
+		for name := range strings.FieldsSeq(names) {
+			out[name] = members
+		}
+	}
+	return out
+}
+
+func specific(more ...string) []string {
+	out := []string{"hookSpecificOutput.hookEventName"}
+	for _, m := range more {
+		out = append(out, "hookSpecificOutput."+m)
+	}
+	return out
 }
 
 const common = `"sessionId":"s","timestamp":1,"cwd":"/repo"`
 
 func TestHost(t *testing.T) {
-	o := options(t, "copilot", "copilot-cli", "copilot-pascal", "vscode-copilot")
+	o := options(t, "copilot", "copilot-cli", "copilot-pascal")
+	for name, text := range load(t, "vscode-copilot") {
+		o.Events[name] = text
+	}
+	o.Unread = map[string]string{"vscode-copilot/*": "VS Code's", "preToolUse.vscode-reads-the-file": "VS Code's"}
 	for name, text := range map[string]string{
 		"preToolUse.empty":                 `{` + common + `,"toolName":"list","toolArgs":""}`,
 		"postToolUseFailure":               `{` + common + `,"toolName":"bash","toolArgs":{"command":"x"},"error":"no such file"}`,
@@ -102,54 +110,69 @@ func TestHost(t *testing.T) {
 	adaptertest.Run(t, copilot.Host(), o)
 }
 
-// TestGuest runs the dialects of a line that was written for another agent, which says
-// no event.
-func TestGuest(t *testing.T) {
-	o := options(t, "copilot-pascal", "vscode-copilot")
-	o.Events["copilot-cli/PreToolUse.vscode-compatible"] = load(t, "copilot-cli")["copilot-cli/PreToolUse.vscode-compatible"]
-	o.Native, o.Keys = nil, keys()
-	o.Keys["permissionRequest"], o.Keys["PermissionRequest"] = nil, nil
-	t.Chdir(filepath.Join("testdata", "guest"))
-	adaptertest.Run(t, copilot.Guest(adapter.Delivery{Exit: 2, Stream: adapter.Stderr}), o)
+func TestVSCode(t *testing.T) {
+	o := options(t, "vscode-copilot")
+	o.Native = func(string) string { return "preToolUse" } // the line's, which says nothing of the event
+	o.Keys = map[string][]string{
+		"PreToolUse": specific("permissionDecision", "permissionDecisionReason", "additionalContext"), "PostToolUse": append(specific("additionalContext"), "continue", "stopReason"),
+		"UserPromptSubmit": {"continue", "stopReason"}, "SessionStart": specific("additionalContext"),
+		"Stop": specific("decision", "reason"), "SubagentStop": {"decision", "reason"},
+	}
+	for name, text := range map[string]string{
+		"SessionStart": `{"hookEventName":"SessionStart","sessionId":"s","cwd":"/repo","source":"new"}`,
+		"SubagentStop": `{"hookEventName":"SubagentStop","sessionId":"s","cwd":"/repo","agent_id":"a","stop_hook_active":true}`,
+		"PreCompact":   `{"hookEventName":"PreCompact","sessionId":"s","cwd":"/repo","trigger":"auto"}`,
+	} {
+		o.Events[name] = text
+	}
+	t.Chdir(filepath.Join("testdata", "vscode"))
+	adaptertest.Run(t, copilot.VSCode(), o)
 }
 
-// TestDialects: the same verdict in the words of whoever asked.
+// TestDialects: the same verdict in the words of whoever asked. Those of Copilot are
+// measured.
 func TestDialects(t *testing.T) {
-	h := copilot.Host()
 	call := `"tool_name":"Bash","tool_input":{"command":"ls"}`
+	text := "[withheld]"
+	cli, editor := copilot.Host(), copilot.VSCode()
 	for name, c := range map[string]struct {
+		host          *adapter.Host
 		native, event string
 		verdict       adapter.Verdict
 		want          string
 	}{
-		"camelCase call": {"preToolUse", `{` + common + `,"toolName":"bash","toolArgs":"{\"command\":\"ls\"}"}`, adapter.Verdict{Deny: "no"},
+		"camelCase call": {cli, "preToolUse", `{` + common + `,"toolName":"bash","toolArgs":"{\"command\":\"ls\"}"}`, adapter.Verdict{Deny: "no"},
 			`{"permissionDecision":"deny","permissionDecisionReason":"no"}`},
-		"PascalCase call": {"PreToolUse", `{"hook_event_name":"PreToolUse","session_id":"s",` + call + `}`, adapter.Verdict{Deny: "no"},
+		"PascalCase call": {cli, "PreToolUse", `{"hook_event_name":"PreToolUse","session_id":"s",` + call + `}`, adapter.Verdict{Deny: "no"},
 			`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no"}}`},
-		"VS Code's call out of a camelCase file": {"preToolUse", `{"hookEventName":"PreToolUse","sessionId":"s",` + call + `}`, adapter.Verdict{Deny: "no"},
+		"VS Code's call out of a camelCase file": {editor, "preToolUse", `{"hookEventName":"PreToolUse","sessionId":"s",` + call + `}`, adapter.Verdict{Deny: "no"},
 			`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no"}}`},
-		"rewrite": {"preToolUse", `{` + common + `,"toolName":"bash","toolArgs":{"command":"ls"}}`, adapter.Verdict{Input: ahp.Raw(`{"command":"true"}`)},
+		"rewrite": {cli, "preToolUse", `{` + common + `,"toolName":"bash","toolArgs":{"command":"ls"}}`, adapter.Verdict{Input: ahp.Raw(`{"command":"true"}`)},
 			`{"modifiedArgs":{"command":"true"}}`},
-		"PascalCase rewrite": {"", `{"hook_event_name":"PreToolUse","session_id":"s",` + call + `}`, adapter.Verdict{Input: ahp.Raw(`{"command":"true"}`)},
+		"PascalCase rewrite": {cli, "", `{"hook_event_name":"PreToolUse","session_id":"s",` + call + `}`, adapter.Verdict{Input: ahp.Raw(`{"command":"true"}`)},
 			`{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":{"command":"true"}}}`},
-		"prompt": {"userPromptSubmitted", `{` + common + `,"prompt":"x"}`, adapter.Verdict{Deny: "no"}, `{"decision":"block","reason":"no"}`},
-		"PascalCase prompt": {"", `{"hook_event_name":"UserPromptSubmit","session_id":"s","prompt":"x"}`, adapter.Verdict{Deny: "no"},
+		"PascalCase result": {cli, "", `{"hook_event_name":"PostToolUse","session_id":"s",` + call + `,"tool_result":{"result_type":"success","text_result_for_llm":"x"}}`,
+			adapter.Verdict{Output: &text, Context: []string{"mind"}}, `{"modifiedResult":{"resultType":"success","textResultForLlm":"[withheld]"},"additionalContext":"mind"}`},
+		"request in PascalCase": {cli, "PermissionRequest", `{"hookName":"permissionRequest",` + common + `,"toolName":"bash","toolInput":{}}`, adapter.Verdict{Deny: "no"},
+			`{"behavior":"deny","message":"no"}`},
+		"prompt": {cli, "userPromptSubmitted", `{` + common + `,"prompt":"x"}`, adapter.Verdict{Deny: "no"}, `{"decision":"block","reason":"no"}`},
+		"PascalCase prompt": {cli, "", `{"hook_event_name":"UserPromptSubmit","session_id":"s","prompt":"x"}`, adapter.Verdict{Deny: "no"},
 			`{"decision":"block","reason":"no"}`},
-		"VS Code's prompt": {"", `{"hookEventName":"UserPromptSubmit","sessionId":"s","prompt":"x"}`, adapter.Verdict{Deny: "no"},
+		"VS Code's prompt": {editor, "", `{"hookEventName":"UserPromptSubmit","sessionId":"s","prompt":"x"}`, adapter.Verdict{Deny: "no"},
 			`{"continue":false,"stopReason":"no"}`},
-		"end":            {"agentStop", `{` + common + `,"stop_hook_active":false}`, adapter.Verdict{Continue: "more"}, `{"decision":"block","reason":"more"}`},
-		"PascalCase end": {"", `{"hook_event_name":"Stop","session_id":"s"}`, adapter.Verdict{Continue: "more"}, `{"decision":"block","reason":"more"}`},
-		"VS Code's end": {"", `{"hookEventName":"Stop","sessionId":"s"}`, adapter.Verdict{Continue: "more"},
+		"end":            {cli, "agentStop", `{` + common + `,"stop_hook_active":false}`, adapter.Verdict{Continue: "more"}, `{"decision":"block","reason":"more"}`},
+		"PascalCase end": {cli, "", `{"hook_event_name":"Stop","session_id":"s"}`, adapter.Verdict{Continue: "more"}, `{"decision":"block","reason":"more"}`},
+		"VS Code's end": {editor, "", `{"hookEventName":"Stop","sessionId":"s"}`, adapter.Verdict{Continue: "more"},
 			`{"hookSpecificOutput":{"hookEventName":"Stop","decision":"block","reason":"more"}}`},
-		"VS Code's sub-agent's end": {"", `{"hookEventName":"SubagentStop","sessionId":"s","agent_id":"a"}`, adapter.Verdict{Continue: "more"},
+		"VS Code's sub-agent's end": {editor, "", `{"hookEventName":"SubagentStop","sessionId":"s","agent_id":"a"}`, adapter.Verdict{Continue: "more"},
 			`{"decision":"block","reason":"more"}`},
 	} {
-		e, err := h.Read(adapter.Input{Data: []byte(c.event), Native: c.native})
+		e, err := c.host.Read(adapter.Input{Data: []byte(c.event), Native: c.native})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if got, err := h.Write(e, &c.verdict); err != nil || string(got) != c.want {
+		if got, err := c.host.Write(e, &c.verdict); err != nil || string(got) != c.want {
 			t.Errorf("%s\n  found    %s %v\n  expected %s", name, got, err, c.want)
 		}
 	}
@@ -163,6 +186,7 @@ func TestUnread(t *testing.T) {
 		"preToolUse":          `{"permissionDecision":"deny","permissionDecisionReason":"no","hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no"}}`,
 		"PreToolUse":          `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no"}}`,
 		"permissionRequest":   `{"behavior":"deny","message":"no"}`,
+		"PermissionRequest":   `{"behavior":"deny","message":"no"}`,
 		"userPromptSubmitted": `{"decision":"block","reason":"no","continue":false,"stopReason":"no"}`,
 		"UserPromptSubmit":    `{"decision":"block","reason":"no","continue":false,"stopReason":"no"}`,
 		"postToolUse":         ``,

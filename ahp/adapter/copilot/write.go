@@ -9,22 +9,21 @@ import (
 
 // answer is what the hosts read on standard output. "allow" is no value of any member.
 type answer struct {
-	// camelCase, before and after a tool.
+	// Before a tool, in camelCase.
 	Permission       string  `json:"permissionDecision,omitzero"`
 	PermissionReason string  `json:"permissionDecisionReason,omitzero"`
 	ModifiedArgs     ahp.Raw `json:"modifiedArgs,omitzero"`
-	ModifiedResult   *result `json:"modifiedResult,omitzero"`
-	ModifiedPrompt   *string `json:"modifiedPrompt,omitzero"`
-	Context          string  `json:"additionalContext,omitzero"`
-	// A request for permission.
-	Behavior string `json:"behavior,omitzero"`
-	Message  string `json:"message,omitzero"`
-	// Prompts, and the end of a turn.
-	Decision string `json:"decision,omitzero"`
-	Reason   string `json:"reason,omitzero"`
-	// PascalCase and VS Code.
+	// Elsewhere, in both spellings.
+	ModifiedResult *result `json:"modifiedResult,omitzero"`
+	ModifiedPrompt *string `json:"modifiedPrompt,omitzero"`
+	Context        string  `json:"additionalContext,omitzero"`
+	Behavior       string  `json:"behavior,omitzero"`
+	Message        string  `json:"message,omitzero"`
+	Decision       string  `json:"decision,omitzero"`
+	Reason         string  `json:"reason,omitzero"`
+	// Before a tool, in PascalCase, and in VS Code.
 	Specific *specific `json:"hookSpecificOutput,omitzero"`
-	// VS Code.
+	// In VS Code.
 	Continue   *bool  `json:"continue,omitzero"`
 	StopReason string `json:"stopReason,omitzero"`
 }
@@ -35,115 +34,101 @@ type result struct {
 }
 
 type specific struct {
-	Event            string    `json:"hookEventName"`
-	Permission       string    `json:"permissionDecision,omitzero"`
-	PermissionReason string    `json:"permissionDecisionReason,omitzero"`
-	UpdatedInput     ahp.Raw   `json:"updatedInput,omitzero"`
-	Context          string    `json:"additionalContext,omitzero"`
-	Behavior         *behavior `json:"decision,omitzero"`
+	Event            string  `json:"hookEventName"`
+	Permission       string  `json:"permissionDecision,omitzero"`
+	PermissionReason string  `json:"permissionDecisionReason,omitzero"`
+	UpdatedInput     ahp.Raw `json:"updatedInput,omitzero"`
+	Context          string  `json:"additionalContext,omitzero"`
+	// The end of a turn, in VS Code.
+	Decision string `json:"decision,omitzero"`
+	Reason   string `json:"reason,omitzero"`
 }
 
-type behavior struct {
-	Behavior string `json:"behavior"`
-	Message  string `json:"message,omitzero"`
-}
-
-// stop is VS Code's own form at the end of a turn.
-type stop struct {
-	Specific struct {
-		Event    string `json:"hookEventName"`
-		Decision string `json:"decision"`
-		Reason   string `json:"reason"`
-	} `json:"hookSpecificOutput"`
-}
-
-// write says a verdict in the dialect that the event was in.
+// write says a verdict to Copilot CLI.
 func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
-	if v.Silent() {
+	native := e.Row.Native
+	switch {
+	case v.Deny != "":
+		return adapter.Encode(refusal(e, v.Deny))
+	case v.Silent():
 		return nil, nil
 	}
-	if v.Deny != "" {
-		return adapter.Encode(refusal(e, v.Deny))
-	}
-	native := e.Row.Native
-	if v.Continue != "" && e.Detail == vscode && native == "Stop" {
-		var a stop
-		a.Specific.Event, a.Specific.Decision, a.Specific.Reason = native, "block", v.Continue
-		return adapter.Encode(a)
-	}
-	var a answer
-	if v.Continue != "" {
-		a.Decision, a.Reason = "block", v.Continue
+	permission := ""
+	if v.Ask != "" {
+		permission = "ask"
 	}
 	context := strings.Join(v.Context, "\n")
-	if spelling(native) == pascal {
-		s := specific{Event: native, UpdatedInput: v.Input, Context: context}
-		if v.Ask != "" {
-			s.Permission, s.PermissionReason = "ask", v.Ask
-		}
-		if s.Permission != "" || s.UpdatedInput != nil || s.Context != "" {
-			a.Specific = &s
-		}
-		return adapter.Encode(a)
+	if native == "PreToolUse" {
+		return adapter.Encode(answer{Specific: &specific{
+			Event: native, Permission: permission, PermissionReason: v.Ask, UpdatedInput: v.Input, Context: context}})
 	}
-	a.ModifiedArgs, a.ModifiedPrompt, a.Context = v.Input, v.Prompt, context
-	if v.Ask != "" {
-		a.Permission, a.PermissionReason = "ask", v.Ask
-	}
+	a := answer{Permission: permission, PermissionReason: v.Ask, ModifiedArgs: v.Input, ModifiedPrompt: v.Prompt, Context: context}
 	if v.Output != nil {
 		a.ModifiedResult = &result{Type: "success", Text: *v.Output}
+	}
+	if v.Continue != "" {
+		a.Decision, a.Reason = "block", v.Continue
 	}
 	return adapter.Encode(a)
 }
 
-// spelling returns the spelling of an event's name.
-func spelling(native string) string {
-	if native != "" && native[0] >= 'A' && native[0] <= 'Z' {
-		return pascal
-	}
-	return camel
-}
-
-// twin returns the PascalCase name of a camelCase gate, under which VS Code fires it out
-// of the same file.
-func twin(native string) string {
-	switch native {
-	case "preToolUse":
-		return "PreToolUse"
-	case "userPromptSubmitted":
-		return "UserPromptSubmit"
-	}
-	return native
-}
-
-// refusal returns the document of a refusal. Where the event couldn't be read, all that
-// is known is the installed line's name of it, and the host may be VS Code that found
-// Copilot's file: the document then holds what either reads. More members than a host
-// knows don't void its answer (measured).
+// refusal returns the document of a refusal. Where the event wasn't read, all that is
+// known is the installed line's name of it, and VS Code may have run that line: it fires
+// its PascalCase events out of a camelCase file too.
 func refusal(e *adapter.Event, reason string) answer {
-	native, unread := e.Row.Native, e.Detail == ""
+	unread := e.Detail == ""
+	before := &specific{Event: "PreToolUse", Permission: "deny", PermissionReason: reason}
 	var a answer
-	switch e.Row.Type {
-	case ahp.ToolBefore:
-		if spelling(native) == camel {
-			a.Permission, a.PermissionReason = "deny", reason
+	switch {
+	case e.Row.Native == "PreToolUse":
+		a.Specific = before
+	case e.Row.Type == ahp.ToolBefore:
+		a.Permission, a.PermissionReason = "deny", reason
+		if unread {
+			a.Specific = before
 		}
-		if spelling(native) == pascal || unread {
-			a.Specific = &specific{Event: twin(native), Permission: "deny", PermissionReason: reason}
-		}
-	case ahp.ToolPermissionRequest:
+	case e.Row.Type == ahp.ToolPermissionRequest:
 		a.Behavior, a.Message = "deny", reason
-		if spelling(native) == pascal {
-			a.Specific = &specific{Event: native, Behavior: &behavior{"deny", reason}}
-		}
 	default:
-		if e.Detail != vscode { // unread as well
-			a.Decision, a.Reason = "block", reason
-		}
-		if e.Detail == vscode || unread {
-			no := false
-			a.Continue, a.StopReason = &no, reason
+		a.Decision, a.Reason = "block", reason
+		if unread {
+			a = stopped(a, reason)
 		}
 	}
 	return a
+}
+
+// stopped adds what ends VS Code's turn.
+func stopped(a answer, reason string) answer {
+	no := false
+	a.Continue, a.StopReason = &no, reason
+	return a
+}
+
+// writeEditor says a verdict to VS Code.
+func writeEditor(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
+	if v.Silent() {
+		return nil, nil
+	}
+	native := e.Row.Native
+	s := specific{Event: native, Context: strings.Join(v.Context, "\n")}
+	var a answer
+	switch {
+	case v.Deny != "" && e.Row.Type != ahp.ToolBefore:
+		return adapter.Encode(stopped(a, v.Deny))
+	case v.Deny != "":
+		s = specific{Event: native, Permission: "deny", PermissionReason: v.Deny}
+	case v.Ask != "":
+		s.Permission, s.PermissionReason = "ask", v.Ask
+	case v.Stop != "":
+		a = stopped(a, v.Stop)
+	case v.Continue != "" && native == "Stop":
+		s.Decision, s.Reason = "block", v.Continue
+	case v.Continue != "":
+		a.Decision, a.Reason = "block", v.Continue
+	}
+	if s.Permission != "" || s.Context != "" || s.Decision != "" {
+		a.Specific = &s
+	}
+	return adapter.Encode(a)
 }
