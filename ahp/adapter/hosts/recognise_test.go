@@ -48,7 +48,7 @@ func TestRecogniseByPayload(t *testing.T) {
 	}
 	named := hosts.Lookup("claude-code")
 	for folder, want := range map[string]string{
-		"claude": "claude-code", "copilot-pascal": "copilot", "vscode-copilot": "copilot", "cursor": "cursor", "continue": "continue",
+		"claude": "claude-code", "copilot-pascal": "copilot", "vscode-copilot": "vscode", "cursor": "cursor", "continue": "continue",
 	} {
 		payloads(t, folder, func(name string, data []byte) {
 			if got := hosts.Recognise(named, data, nil); got == nil || got.Name != want {
@@ -59,6 +59,19 @@ func TestRecogniseByPayload(t *testing.T) {
 			}
 			if got := hosts.Recognise(named, data, all()); got == nil || got.Name != want {
 				t.Errorf("%s, with every marker: found %v, expected %s", name, got, want)
+			}
+		})
+	}
+}
+
+// TestRecogniseInCopilotsFiles: VS Code runs those too, and Copilot's own events stay its.
+func TestRecogniseInCopilotsFiles(t *testing.T) {
+	t.Parallel()
+	named := hosts.Lookup("copilot")
+	for folder, want := range map[string]string{"copilot": "copilot", "copilot-cli": "copilot", "copilot-pascal": "copilot", "vscode-copilot": "vscode"} {
+		payloads(t, folder, func(name string, data []byte) {
+			if got := hosts.Recognise(named, data, all()); got.Name != want {
+				t.Errorf("%s: found %s, expected %s", name, got.Name, want)
 			}
 		})
 	}
@@ -120,43 +133,57 @@ func TestRecogniseNothing(t *testing.T) {
 // or deliver a refusal as the named host has it, and no third thing.
 func TestGuestsBlockThroughTheNamedWrapper(t *testing.T) {
 	t.Parallel()
-	named := hosts.Lookup("claude-code")
-	for _, folder := range []string{"copilot-pascal", "vscode-copilot", "cursor", "continue"} {
-		payloads(t, folder, func(name string, data []byte) {
-			h := hosts.Recognise(named, data, nil)
-			e, err := hosts.Read(h, adapter.Input{Data: data})
-			if err != nil {
-				t.Errorf("%s can't be read by %s: %v", name, h.Name, err)
-				return
-			}
-			for _, event := range []*adapter.Event{e, {Row: e.Row}} { // read, and with nothing but its row
-				text, err := h.Write(event, &adapter.Verdict{Deny: "policy X: no"})
-				if !e.Row.Denies() {
-					continue
+	for _, line := range []struct{ named, folders string }{
+		{"claude-code", "copilot-pascal vscode-copilot cursor continue"}, {"copilot", "vscode-copilot"},
+	} {
+		named := hosts.Lookup(line.named)
+		for folder := range strings.FieldsSeq(line.folders) {
+			refusals := 0
+			payloads(t, folder, func(name string, data []byte) {
+				h := hosts.Recognise(named, data, nil)
+				e, err := hosts.Read(h, adapter.Input{Data: data})
+				if err != nil {
+					t.Errorf("%s can't be read by %s: %v", name, h.Name, err)
+					return
 				}
-				d := h.Delivery(e.Row)
-				answer := d == adapter.Delivery{Exit: 0, Stream: adapter.Stdout}
-				switch {
-				case err != nil:
-					t.Errorf("%s: %v", name, err)
-				case !answer && d != named.Deny:
-					t.Errorf("%s is refused by %+v, which the wrapper of %s has no word for", name, d, named.Name)
-				case !answer && string(text) != "policy X: no":
-					t.Errorf("%s is refused with %q on %s", name, text, d.Stream)
-				case answer && !refuses(text):
-					t.Errorf("%s is answered with %s, which isn't known to block", name, text)
+				if e.Row.Denies() {
+					refusals++
+					blocks(t, name, named, h, e)
+					blocks(t, name, named, h, &adapter.Event{Row: e.Row})
 				}
+			})
+			if refusals == 0 {
+				t.Errorf("no sample of %s can be refused: nothing was tried", folder)
 			}
-		})
+		}
 	}
 }
 
-// refuses reports whether a document has one of the members that are known to block in
-// PascalCase or in VS Code.
-func refuses(text []byte) bool {
+// blocks holds that a refusal of e by h gets through named's wrapper.
+func blocks(t *testing.T, name string, named, h *adapter.Host, e *adapter.Event) {
+	const reason = "policy X: no"
+	text, err := h.Write(e, &adapter.Verdict{Deny: reason})
+	d := h.Delivery(e.Row)
+	answer := d == adapter.Delivery{Exit: 0, Stream: adapter.Stdout}
+	switch {
+	case err != nil:
+		t.Errorf("%s: %v", name, err)
+	case !answer && d != named.Deny:
+		t.Errorf("%s is refused by %+v, which the wrapper of %s has no word for", name, d, named.Name)
+	case !answer && string(text) != reason:
+		t.Errorf("%s is refused with %q on %s", name, text, d.Stream)
+	case answer && !refuses(e.Row, text):
+		t.Errorf("%s is answered with %s, which isn't known to block", name, text)
+	}
+}
+
+// refuses reports whether a document has what is known to block at an event.
+func refuses(r *adapter.Row, text []byte) bool {
 	var a struct {
 		Decision string `json:"decision"`
 		Reason   string `json:"reason"`
+		Behavior string `json:"behavior"`
+		Message  string `json:"message"`
 		Continue *bool  `json:"continue"`
 		Stop     string `json:"stopReason"`
 		Specific struct {
@@ -168,8 +195,13 @@ func refuses(text []byte) bool {
 	if strictjson.Unmarshal(text, &a, strictjson.Options{RejectUnknown: true}) != nil {
 		return false
 	}
-	return a.Specific.Event == "PreToolUse" && a.Specific.Permission == "deny" && a.Specific.Reason != "" ||
-		a.Decision == "block" && a.Reason != "" || a.Continue != nil && !*a.Continue && a.Stop != ""
+	switch r.Type {
+	case ahp.ToolBefore:
+		return a.Specific.Event == "PreToolUse" && a.Specific.Permission == "deny" && a.Specific.Reason != ""
+	case ahp.ToolPermissionRequest:
+		return a.Behavior == "deny" && a.Message != ""
+	}
+	return a.Decision == "block" && a.Reason != "" || a.Continue != nil && !*a.Continue && a.Stop != ""
 }
 
 // TestGuestsAskForNothingElse: what a guest isn't known to read is never said to it.
