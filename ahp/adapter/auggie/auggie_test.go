@@ -17,6 +17,7 @@ func TestHost(t *testing.T) {
 	adaptertest.Run(t, auggie.Host(), adaptertest.Options{
 		Update: *update, Samples: filepath.Join(require.Shared(t), "samples", "auggie"), Events: made,
 		Event: []string{"hook_event_name"}, Tool: []string{"tool_name"}, Input: []string{"tool_input"},
+		Needed: []string{"hook_event_name", "conversation_id"}, CallNeeded: []string{"tool_input"},
 		Keys: map[string][]string{
 			"PreToolUse":   {"systemMessage", "hookSpecificOutput.hookEventName", "hookSpecificOutput.updatedInput.*"},
 			"PostToolUse":  {"systemMessage", "hookSpecificOutput.hookEventName", "hookSpecificOutput.additionalContext"},

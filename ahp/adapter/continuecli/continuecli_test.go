@@ -17,6 +17,7 @@ func TestHost(t *testing.T) {
 	adaptertest.Run(t, continuecli.Host(), adaptertest.Options{
 		Update: *update, Samples: filepath.Join(require.Shared(t), "samples", "continue"), Events: made,
 		Event: []string{"hook_event_name"}, Tool: []string{"tool_name"}, Input: []string{"tool_input"},
+		Needed: []string{"hook_event_name"},
 		Keys: map[string][]string{
 			"PostToolUse": {"hookSpecificOutput.hookEventName", "hookSpecificOutput.additionalContext"}, "UserPromptSubmit": {"hookSpecificOutput.hookEventName", "hookSpecificOutput.additionalContext"}, "SessionStart": {"hookSpecificOutput.hookEventName", "hookSpecificOutput.additionalContext"},
 		},

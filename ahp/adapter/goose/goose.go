@@ -45,6 +45,9 @@ func resolved(_ string, o *adapter.Object, b *adapter.Base, _ []byte) *ahp.Event
 	case o.Bool("policy_evaluated"):
 		by = "policy"
 	}
+	if !o.Has("tool_input") {
+		o.Need("tool_input")
+	}
 	c := adapter.Call{ID: o.Text("tool_call_id"), Name: o.Need("tool_name"), Input: o.Input("tool_input")}
 	return b.Resolved(c, o.Need("decision") == "allow", by)
 }

@@ -18,6 +18,7 @@ func TestHost(t *testing.T) {
 	adaptertest.Run(t, goose.Host(), adaptertest.Options{
 		Update: *update, Samples: filepath.Join(require.Shared(t), "samples", "goose"), Events: made,
 		Event: []string{"event"}, Tool: []string{"tool_name"}, Input: []string{"tool_input"},
+		Needed: []string{"event", "session_id"}, CallNeeded: []string{"tool_input"},
 		Keys: map[string][]string{
 			"Stop": {"decision", "reason"},
 		},

@@ -107,6 +107,9 @@ func mcp(_ *adapter.Object, tool string) *ahp.MCP {
 func own(native string, o *adapter.Object, b *adapter.Base, data []byte) *ahp.Event {
 	switch native {
 	case "PermissionResult":
+		if !o.Has("tool_input") {
+			o.Need("tool_input")
+		}
 		c := adapter.Call{ID: o.Text("tool_call_id"), Name: o.Need("tool_name"), Input: o.Input("tool_input")}
 		c.MCP = mcp(o, c.Name)
 		return b.Resolved(c, o.Need("decision") == "approved", "user")

@@ -18,6 +18,7 @@ func TestHost(t *testing.T) {
 	adaptertest.Run(t, kimi.Host(), adaptertest.Options{
 		Update: *update, Samples: filepath.Join(require.Shared(t), "samples", "kimi"), Events: made,
 		Event: []string{"hook_event_name"}, Tool: []string{"tool_name"}, Input: []string{"tool_input"},
+		Needed: []string{"hook_event_name", "session_id"}, CallNeeded: []string{"tool_input"},
 		Keys: map[string][]string{
 			"UserPromptSubmit": {"message"}, "Stop": {"hookSpecificOutput.permissionDecision", "hookSpecificOutput.permissionDecisionReason"},
 		},

@@ -26,7 +26,9 @@ func TestHost(t *testing.T) {
 	adaptertest.Run(t, opencode.Host(), adaptertest.Options{
 		Update: *update, Events: events, Call: adapter.Call{ID: "call-1", Name: "bash", Input: ahp.Raw(`{"command":"rm -rf build"}`)},
 		Event: []string{"hook", "input.event.type"}, Tool: []string{"input.tool"}, Input: []string{"output.args", "input.args"},
-		Unread: unread, Keys: map[string][]string{
+		Needed:     []string{"hook", "input", "input.sessionID", "input.event", "input.event.properties", "input.event.properties.sessionID"},
+		CallNeeded: []string{"output"},
+		Unread:     unread, Keys: map[string][]string{
 			"tool.execute.before": {"args.*", "reason"}, "tool.execute.after": {"output", "context"}, "chat.message": {"context", "reason"},
 		},
 	})
@@ -68,11 +70,10 @@ func documents(t *testing.T) map[string]string {
 
 // made are calls that were measured and not kept, as the bridge hands them on.
 var made = map[string]string{
-	"mcp-after":    `{"bridge":"1","hook":"tool.execute.after","input":{"tool":"demo_echo","sessionID":"ses_1","callID":"call_1","args":{"text":"hi"}},"output":{"content":[{"type":"text","text":"hi"},{"type":"image","data":"AA==","mimeType":"image/png"}],"isError":true},"directory":"/","worktree":"/"}`,
-	"mcp-before":   `{"bridge":"1","hook":"tool.execute.before","input":{"tool":"demo_echo","sessionID":"ses_1","callID":"call_1"},"output":{"args":{"text":"hi"}},"directory":"/","worktree":"/"}`,
-	"no-arguments": `{"bridge":"1","hook":"tool.execute.before","input":{"tool":"todoread","sessionID":"ses_1","callID":"call_1"},"output":{},"directory":"/repo"}`,
-	"file-prompt":  `{"bridge":"1","hook":"chat.message","input":{"sessionID":"ses_1","agent":"build"},"output":{"message":{"id":"msg_1","role":"user"},"parts":[{"type":"text","text":"look at"},{"type":"file","url":"file:///repo/a.png"},{"type":"text","text":"this"}]},"directory":"/repo"}`,
-	"child":        `{"bridge":"1","hook":"event","input":{"event":{"type":"session.created","properties":{"sessionID":"ses_2","info":{"id":"ses_2","parentID":"ses_1","version":"1.18.33","directory":"/repo"}}}},"directory":"/repo"}`,
+	"mcp-after":   `{"bridge":"1","hook":"tool.execute.after","input":{"tool":"demo_echo","sessionID":"ses_1","callID":"call_1","args":{"text":"hi"}},"output":{"content":[{"type":"text","text":"hi"},{"type":"image","data":"AA==","mimeType":"image/png"}],"isError":true},"directory":"/","worktree":"/"}`,
+	"mcp-before":  `{"bridge":"1","hook":"tool.execute.before","input":{"tool":"demo_echo","sessionID":"ses_1","callID":"call_1"},"output":{"args":{"text":"hi"}},"directory":"/","worktree":"/"}`,
+	"file-prompt": `{"bridge":"1","hook":"chat.message","input":{"sessionID":"ses_1","agent":"build"},"output":{"message":{"id":"msg_1","role":"user"},"parts":[{"type":"text","text":"look at"},{"type":"file","url":"file:///repo/a.png"},{"type":"text","text":"this"}]},"directory":"/repo"}`,
+	"child":       `{"bridge":"1","hook":"event","input":{"event":{"type":"session.created","properties":{"sessionID":"ses_2","info":{"id":"ses_2","parentID":"ses_1","version":"1.18.33","directory":"/repo"}}}},"directory":"/repo"}`,
 }
 
 func TestShapesOfTheBridgeThatAreUnknown(t *testing.T) {
@@ -84,6 +85,9 @@ func TestShapesOfTheBridgeThatAreUnknown(t *testing.T) {
 		"an event without a type":          `{"hook":"event","input":{"event":{"properties":{"sessionID":"s"}}}}`,
 		"a call without a session":         `{"hook":"tool.execute.before","input":{"tool":"bash","callID":"c"},"output":{"args":{}}}`,
 		"a call without its second half":   `{"hook":"tool.execute.before","input":{"tool":"bash","sessionID":"s","callID":"c"}}`,
+		"a call without arguments":         `{"hook":"tool.execute.before","input":{"tool":"todoread","sessionID":"s","callID":"c"},"output":{}}`,
+		"a result without arguments":       `{"hook":"tool.execute.after","input":{"tool":"todoread","sessionID":"s","callID":"c"},"output":{"output":"x"}}`,
+		"a call whose arguments are null":  `{"hook":"tool.execute.before","input":{"tool":"todoread","sessionID":"s","callID":"c"},"output":{"args":null}}`,
 		"a call whose id is a number":      `{"hook":"tool.execute.before","input":{"tool":"bash","sessionID":"s","callID":7},"output":{"args":{}}}`,
 		"a result whose parts are no list": `{"hook":"tool.execute.after","input":{"tool":"bash","sessionID":"s","callID":"c","args":{}},"output":{"content":"x"}}`,
 		"a result that is a number":        `{"hook":"tool.execute.after","input":{"tool":"bash","sessionID":"s","callID":"c","args":{}},"output":{"output":7}}`,

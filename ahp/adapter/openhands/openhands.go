@@ -27,7 +27,7 @@ func Host() *adapter.Host {
 
 func profile() *shape.Profile {
 	return &shape.Profile{
-		Host: "openhands", Event: []string{"event_type"}, Cwd: []string{"working_dir"}, PromptText: []string{"message", "prompt"},
+		Host: "openhands", Event: []string{"event_type"}, Cwd: []string{"working_dir"}, PromptText: []string{"message", "prompt"}, Strict: true,
 		Kinds: map[string]shape.Kind{
 			"PreToolUse": shape.Before, "PostToolUse": shape.After, "UserPromptSubmit": shape.Prompt,
 			"SessionStart": shape.SessionStart, "SessionEnd": shape.SessionEnd, "Stop": shape.Stop,

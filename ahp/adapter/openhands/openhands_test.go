@@ -17,6 +17,7 @@ func TestHost(t *testing.T) {
 	adaptertest.Run(t, openhands.Host(), adaptertest.Options{
 		Update: *update, Samples: filepath.Join(require.Shared(t), "samples", "openhands"), Events: made,
 		Event: []string{"event_type"}, Tool: []string{"tool_name"}, Input: []string{"tool_input"},
+		Needed: []string{"event_type", "session_id"}, CallNeeded: []string{"tool_input"},
 		Keys: map[string][]string{
 			"PreToolUse": {"decision", "reason"}, "UserPromptSubmit": {"decision", "reason", "additionalContext"},
 		},

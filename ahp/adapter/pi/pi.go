@@ -136,6 +136,9 @@ func trigger(reason string) string {
 
 func call(event *adapter.Object, out *adapter.Event) adapter.Call {
 	c := adapter.Call{ID: event.Text("toolCallId"), Name: event.Need("toolName"), Input: event.Input("input")}
+	if !event.Has("input") {
+		event.Need("input") // which says that it isn't there: the host always has an object
+	}
 	if rest, is := strings.CutPrefix(c.Name, "mcp__"); is {
 		server, tool, _ := strings.Cut(rest, "__")
 		c.MCP = adapter.InferMCP(server, tool)

@@ -27,6 +27,7 @@ func TestHost(t *testing.T) {
 	adaptertest.Run(t, pi.Host(), adaptertest.Options{
 		Update: *update, Events: events, Call: adapter.Call{ID: "call-1", Name: "bash", Input: ahp.Raw(`{"command":"rm -rf build"}`)},
 		Event: []string{"hook", "event.type"}, Tool: []string{"event.toolName"}, Input: []string{"event.input"},
+		Needed: []string{"hook", "event", "event.type", "ctx", "ctx.sessionId"}, CallNeeded: []string{"event.input"},
 		Unread: unread, Keys: map[string][]string{
 			"tool_call": {"args.*", "reason"}, "tool_result": {"output", "context"}, "before_agent_start": {"context"}, "input": {"reason"},
 		},

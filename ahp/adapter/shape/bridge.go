@@ -98,6 +98,9 @@ func (p Bridge) event(d *bridged, out *adapter.Event) {
 // call reads a call whose arguments are in o.
 func (d *bridged) call(o *adapter.Object, out *adapter.Event) adapter.Call {
 	c := adapter.Call{ID: d.input.Text("callID"), Name: d.input.Need("tool"), Input: o.Input("args")}
+	if !o.Has("args") {
+		o.Need("args") // which says that it isn't there: the host always has an object
+	}
 	out.Tool = c.Input
 	return c
 }
