@@ -9,7 +9,7 @@ func copilot() Host {
 	like := Target{
 		Shape: Flat, Command: "bash", Fields: command(), LimitKey: "timeoutSec", LimitUnit: 1000,
 		Head: []Field{{Name: "version", Value: "1"}},
-		Events: events(`sessionStart sessionEnd userPromptSubmitted !+preToolUse +postToolUse +postToolUseFailure !+permissionRequest
+		Events: events(`sessionStart sessionEnd !userPromptSubmitted !+preToolUse +postToolUse +postToolUseFailure !+permissionRequest
 			agentStop subagentStart subagentStop preCompact notification errorOccurred`),
 	}
 	targets := at(like, user[0], project[0], managed[0])
@@ -23,7 +23,7 @@ func copilot() Host {
 		},
 		Unregistered: map[string]string{
 			"preMcpToolCall": "preToolUse has fired for the same call", "userPromptTransformed": "userPromptSubmitted has fired for the same prompt",
-			"postResult": "no event of AHP stands for it", "prePRDescription": "no event of AHP stands for it",
+			"postResult": unheard, "prePRDescription": unheard,
 		},
 		Traps: []string{
 			"in this dialect the matchers * and \"\" are invalid and the hook is skipped: the key must be left out",
@@ -50,7 +50,7 @@ func cursor() Host {
 		Name: "cursor", Files: list, Targets: at(like, list[3], list[4], list[5]),
 		Unregistered: map[string]string{
 			"beforeTabFileRead": "completion in the editor, no agent", "afterTabFileEdit": "completion in the editor, no agent",
-			"afterAgentThought": "decides nothing and fires often", "workspaceOpen": "no event of AHP stands for it",
+			"afterAgentThought": "decides nothing and fires often", "workspaceOpen": unheard,
 		},
 		Traps: []string{"\"://\" in a command line makes the whole file be dropped silently", "prompt hooks do not fire in headless mode", "team hooks come from the vendor's service and are in no file"},
 	}
@@ -85,7 +85,7 @@ func kiro() Host {
 	}
 	agents := Target{
 		Shape: Flat, Command: "command", LimitKey: "timeout_ms", LimitUnit: 1, ToolMatcher: "*", Existing: true,
-		Events: events(`agentSpawn !userPromptSubmit !+preToolUse +postToolUse stop`),
+		Events: events(`agentSpawn userPromptSubmit !+preToolUse +postToolUse stop`),
 	}
 	return Host{
 		Name: "kiro", Files: joined(user, project),
@@ -113,7 +113,7 @@ func windsurf() Host {
 	return Host{
 		Name: "windsurf", Files: list,
 		Targets:      append(at(like, list[1], list[3], list[0]), at(jetbrains, list[2])...),
-		Unregistered: map[string]string{"post_cascade_response_with_transcript": "post_cascade_response fires for the same answer", "post_setup_worktree": "no event of AHP stands for it"},
+		Unregistered: map[string]string{"post_cascade_response_with_transcript": "post_cascade_response fires for the same answer", "post_setup_worktree": unheard},
 		Traps:        []string{"there is no documented time limit and no key for one"},
 	}
 }
@@ -135,7 +135,7 @@ func kimi() Host {
 	like := Target{
 		Shape: Tables, Command: "command", LimitKey: "timeout", LimitUnit: 1000,
 		Events: events(`SessionStart SessionEnd !UserPromptSubmit !+PreToolUse +PostToolUse +PostToolUseFailure Stop StopFailure
-			SubagentStart SubagentStop PreCompact PostCompact Notification`),
+			SubagentStart SubagentStop PreCompact PostCompact Notification +PermissionRequest +PermissionResult Interrupt`),
 	}
 	targets := at(like, list...)
 	targets[1].Existing = true

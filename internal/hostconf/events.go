@@ -2,6 +2,9 @@ package hostconf
 
 import "strings"
 
+// unheard is why an event is left alone that means nothing to AHP.
+const unheard = "no event of AHP stands for it"
+
 // events reads a list of event names: "!" in front marks a gate, "+" one about a
 // tool call.
 func events(list string) []Event {

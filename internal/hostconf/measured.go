@@ -6,10 +6,8 @@ func claudeCode() Host {
 	like := Target{
 		Shape: Nested, Command: "command", Fields: command(), LimitKey: "timeout", LimitUnit: 1000,
 		Closed: []Field{{Name: "onFailure", Value: `"block"`}}, ClosedFor: []string{"PreToolUse"},
-		Events: events(`SessionStart SessionEnd !UserPromptSubmit UserPromptExpansion !+PreToolUse !+PermissionRequest +PostToolUse +PostToolUseFailure
-			PostToolBatch !PreSkillShellCommand PermissionDenied Stop StopFailure SubagentStart SubagentStop PreCompact PostCompact
-			PreModelSwitch PostModelSwitch Notification Elicitation ElicitationResult ConfigChange InstructionsLoaded CwdChanged
-			DirectoryAdded TaskCreated TaskCompleted TeammateIdle`),
+		Events: events(`SessionStart SessionEnd !UserPromptSubmit !+PreToolUse !+PermissionRequest +PostToolUse +PostToolUseFailure
+			PostToolBatch !PreSkillShellCommand Stop SubagentStart SubagentStop PreCompact PostCompact Notification TaskCreated TaskCompleted`),
 	}
 	return Host{
 		Name:    "claude-code",
@@ -25,6 +23,9 @@ func claudeCode() Host {
 			{Kind: ArgumentSwitch, Name: "--setting-sources", Value: "user", Stops: []Scope{Project}, Effect: "project hooks are not read"},
 		},
 		Unregistered: map[string]string{
+			"UserPromptExpansion": unheard, "PermissionDenied": unheard, "StopFailure": unheard, "PreModelSwitch": unheard, "PostModelSwitch": unheard,
+			"Elicitation": unheard, "ElicitationResult": unheard, "ConfigChange": unheard, "InstructionsLoaded": unheard, "CwdChanged": unheard,
+			"DirectoryAdded": unheard, "TeammateIdle": unheard,
 			"WorktreeCreate": "a hook there has to make the worktree itself", "WorktreeRemove": "likewise",
 			"FileChanged": "fires for files that a matcher names, and for none without one", "MessageDisplay": "fires while text is shown, and decides nothing", "Setup": "runs outside a session",
 		},
@@ -85,7 +86,7 @@ func gemini() Host {
 			{Kind: KeySwitch, Name: "hooksConfig.enabled", Value: "false", Scopes: Scopes(), Stops: Scopes(), Effect: "no hook runs; a project's value counts in a trusted folder"},
 			{Kind: KeySwitch, Name: "hooksConfig.disabled", Scopes: Scopes(), Stops: Scopes(), Effect: "hooks whose name or command is in this list do not run"},
 		},
-		Unregistered: map[string]string{"BeforeToolSelection": "no event of AHP stands for it"},
+		Unregistered: map[string]string{"BeforeToolSelection": unheard},
 		Traps: []string{
 			"limits are milliseconds", "a matcher that is no regular expression never matches, silently",
 			"in an untrusted folder the user's own hooks are dropped too", "an unknown event name is skipped with a warning",
@@ -100,14 +101,14 @@ func qwen() Host {
 	like := Target{
 		Shape: Nested, Command: "command", Fields: append(command(), Field{Name: "name", Value: `"ahp"`}), LimitKey: "timeout", LimitUnit: 1000, ToolMatcher: "*",
 		Events: events(`SessionStart SessionEnd !UserPromptSubmit !+PreToolUse !+PermissionRequest +PostToolUse +PostToolUseFailure PostToolBatch
-			Stop StopFailure SubagentStart SubagentStop PreCompact PostCompact Notification TodoCreated TodoCompleted InstructionsLoaded`),
+			Stop SubagentStart SubagentStop PreCompact PostCompact Notification TodoCreated TodoCompleted`),
 	}
 	return Host{
 		Name: "qwen", Files: list, Targets: at(like, list...),
 		Switches: []Switch{
 			{Kind: KeySwitch, Name: "disableAllHooks", Value: "true", Scopes: Scopes(), Stops: Scopes(), Effect: "no hook runs; a project's value counts in a trusted folder"},
 		},
-		Unregistered: map[string]string{"MessageDisplay": "fires while text is shown, and decides nothing"},
+		Unregistered: map[string]string{"StopFailure": unheard, "InstructionsLoaded": unheard, "MessageDisplay": "fires while text is shown, and decides nothing"},
 		Traps: []string{
 			"limits are seconds up to 999; from 1000 on they are milliseconds",
 			"a later hook's permissionDecision allow cancels an earlier deny unless that says continue:false",
