@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/abhed/abhed/internal/strictjson"
+)
+
+// installed runs one of the two commands and returns its exit code.
+func installed(t *testing.T, make func(system) *cobra.Command, home, dir string, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	sys := system{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, environ: []string{"AHP_HOME=" + home}, dir: dir}
+	c := make(sys)
+	c.SilenceErrors, c.SilenceUsage = true, true
+	c.SetArgs(args)
+	c.SetOut(&out)
+	c.SetErr(&errs)
+	code := sys.report(c.ExecuteContext(t.Context()))
+	return result{code: code, stdout: out.String(), stderr: errs.String()}
+}
+
+func TestInstallCommand(t *testing.T) {
+	t.Parallel()
+	home, dir := t.TempDir(), t.TempDir()
+	settings := filepath.Join(home, ".claude", "settings.json")
+	if err := os.MkdirAll(filepath.Dir(settings), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	before := "{\n  \"apiKeyHelper\": \"x\",\n  \"env\": {\"MY_API_KEY\": \"sk-very-secret\"}\n}\n"
+	if err := os.WriteFile(settings, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dry := installed(t, newInstall, home, dir, "claude-code", "--dry-run")
+	if dry.code != exitOK || !strings.Contains(dry.stdout, "+++ "+settings) || !strings.Contains(dry.stdout, "nothing was.") || strings.Contains(dry.stdout, "sk-very-secret") {
+		t.Errorf("--dry-run: %+v", dry)
+	}
+	if got, err := os.ReadFile(settings); err != nil || string(got) != before {
+		t.Errorf("--dry-run wrote %q, %v", got, err)
+	}
+	if _, err := os.Stat(filepath.Join(home, ".local")); err == nil {
+		t.Error("--dry-run made the state folder")
+	}
+	done := installed(t, newInstall, home, dir, "claude-code")
+	if done.code != exitOK || !strings.Contains(done.stdout, "ahp doctor claude-code") || !strings.Contains(done.stdout, "there is no registration yet") {
+		t.Errorf("%+v", done)
+	}
+	text, err := os.ReadFile(settings)
+	if err != nil || !strings.Contains(string(text), "--home "+home) || !strings.Contains(string(text), "--on-missing deny --limit 60000") {
+		t.Errorf("%s, %v", text, err)
+	}
+	again := installed(t, newInstall, home, dir, "claude-code", "--json")
+	var r installResult
+	if err := strictjson.Unmarshal(bytes.TrimSpace([]byte(again.stdout)), &r, strictjson.Options{RejectUnknown: true}); err != nil || r.Changed || len(r.Files) != 1 || r.Files[0].Action != "keep" {
+		t.Errorf("%+v: %v", again, err)
+	}
+	gone := installed(t, newUninstall, home, dir, "claude-code")
+	if got, err := os.ReadFile(settings); gone.code != exitOK || err != nil || string(got) != before {
+		t.Errorf("%+v: %q, %v", gone, got, err)
+	}
+	if twice := installed(t, newUninstall, home, dir, "claude-code"); twice.code != exitOK || !strings.Contains(twice.stdout, "Nothing of AHP") {
+		t.Errorf("%+v", twice)
+	}
+}
+
+func TestInstallCommandRefuses(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	bad := filepath.Join(home, ".codex", "hooks.json")
+	if err := os.MkdirAll(filepath.Dir(bad), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(bad, []byte("{\n  nonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		dir  string
+		args []string
+		code int
+		want string
+	}{
+		{"unknown host", home, []string{"claude"}, exitUsage, "known are claude-code,"},
+		{"scope", home, []string{"codex", "--scope", "me"}, exitUsage, "expected user, project or managed"},
+		{"no such scope", home, []string{"openhands"}, exitUsage, "openhands has no user scope; it has --scope project"},
+		{"policy", home, []string{"codex", "--on-missing", "ask"}, exitUsage, "expected deny or allow"},
+		{"trust elsewhere", home, []string{"gemini", "--trust"}, exitUsage, "--trust is for codex"},
+		{"relative home", home, []string{"gemini", "--home", "x"}, exitUsage, "expected an absolute path"},
+		{"registration", home, []string{"gemini", "--registration", "missing.json"}, exitUsage, "missing.json"},
+		{"malformed", home, []string{"codex"}, exitUsage, bad + ":2:3: "},
+		{"program in the project", filepath.Dir(exe), []string{"gemini", "--scope", "project"}, exitUsage, "lies inside the project"},
+	} {
+		got := installed(t, newInstall, home, c.dir, c.args...)
+		if got.code != c.code || !strings.Contains(got.stderr, c.want) || got.stdout != "" {
+			t.Errorf("%s: %+v, want %d and %q", c.name, got, c.code, c.want)
+		}
+	}
+	if got, err := os.ReadFile(bad); err != nil || string(got) != "{\n  nonsense\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
