@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 
 	"github.com/abhed/abhed/ahp/adapter"
 	"github.com/abhed/abhed/ahp/adapter/hosts"
@@ -16,20 +13,12 @@ import (
 	owned "github.com/abhed/abhed/internal/run"
 )
 
-// heapOfHook bounds the memory of a short process that doesn't collect garbage.
-const heapOfHook = 64 << 20
-
 // continued is the rest of "ahp hook", which the service could not answer: the event is
 // judged in this process. It returns the exit code. Whatever goes wrong is answered by
 // policy.
 func continued(h *hookline.Attempt) int {
-	// This process ends before garbage could pay, unless the event is large.
-	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(heapOfHook)
 	debug.SetTraceback("none") // standard error is the host's
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	ctx, cancel := context.WithDeadline(ctx, h.Until)
+	ctx, cancel := context.WithDeadline(context.Background(), h.Until)
 	defer cancel()
 	a := resume(ctx, h)
 	return a.Deliver(h.Until.Add(h.Call.HostLimit() / 20))

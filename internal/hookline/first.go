@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -45,6 +46,7 @@ func begin(argv []string) *Attempt {
 	if answer := a.try(argv[2:]); answer != nil {
 		os.Exit(answer.Deliver(a.Until))
 	}
+	runtime.GOMAXPROCS(1) // what is left is one thing after the other, and each thread costs its start
 	return a
 }
 
