@@ -72,13 +72,18 @@ func TestFolder(t *testing.T) {
 }
 
 // TestPromptOfAnAgent: an agent file's prompt can't be refused, so that nothing may be
-// offered there; a v1 file's can.
+// offered there; a v1 file's can, and is known by its session.
 func TestPromptOfAnAgent(t *testing.T) {
 	h := kiro.Host()
-	if h.Row("userPromptSubmit").Denies() || h.Refusal("userPromptSubmit", "no") != nil {
-		t.Error("a refusal is offered at userPromptSubmit")
-	}
-	if string(h.Refusal("UserPromptSubmit", "no")) != "no" {
-		t.Errorf("found %q, expected the reason", h.Refusal("UserPromptSubmit", "no"))
+	for session, want := range map[string]string{"": "userPromptSubmit", `,"session_id":"s"`: "UserPromptSubmit"} {
+		e, err := h.Read(adapter.Input{Data: []byte(`{"hook_event_name":"userPromptSubmit","cwd":"/repo","prompt":"hello"` + session + `}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := h.Write(e, adapter.Settle(e, &ahp.Outcome{Event: e.AHP, Interrupted: true}, adaptertest.Texts()))
+		denies := want == "UserPromptSubmit"
+		if err != nil || e.Row.Native != want || e.Row.Denies() != denies || len(text) > 0 != denies {
+			t.Errorf("read as %s, refused with %q, %v; expected %s", e.Row.Native, text, err, want)
+		}
 	}
 }
