@@ -73,7 +73,7 @@ func New(o Options) (*Judge, error) {
 	if o.CloseTimeout == 0 {
 		o.CloseTimeout = 300 * time.Millisecond
 	}
-	j := &Judge{opts: o, home: o.Home, hosts: map[string]*adapter.Host{}, plans: map[where]*plan{}}
+	j := &Judge{opts: o, home: o.Home, hosts: map[string]*adapter.Host{}, plans: map[where]*plan{}, projects: map[string]string{}}
 	if j.home == "" {
 		account, err := user.LookupId(strconv.Itoa(os.Getuid()))
 		if err != nil {

@@ -45,17 +45,22 @@ func (x *judgement) project() (project string, notes []string, err error) {
 
 // stay has the session remember its project, once for each judge.
 func (x *judgement) stay(project string) error {
-	key := x.host.Name + "\x00" + x.entry.Session
-	x.j.mu.Lock()
-	known := x.j.projects[key] != ""
-	if !known && len(x.j.projects) < maxSessions {
-		x.j.projects[key] = project
-	}
-	x.j.mu.Unlock()
-	if known {
+	if x.j.stays(x.host.Name+"\x00"+x.entry.Session, project) {
 		return nil
 	}
 	return x.state.SetProject(project)
+}
+
+// stays reports whether a session's project is written down already, and notes that it
+// is about to be.
+func (j *Judge) stays(session, project string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	known := j.projects[session] != ""
+	if !known && len(j.projects) < maxSessions {
+		j.projects[session] = project
+	}
+	return known
 }
 
 // maxSessions bounds the sessions whose project is known without looking.

@@ -1,0 +1,248 @@
+package hookd_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/internal/hookd"
+	"github.com/abhed/abhed/internal/hooklog"
+)
+
+func TestVerdicts(t *testing.T) {
+	for _, tt := range []struct {
+		mode, policy string
+		code         int
+		stdout       string // a part, "" for nothing at all
+		stderr       []string
+		decision     hooklog.Decision
+	}{
+		{"allow", "fail-closed", hookd.ExitPass, "", nil, hooklog.Pass},
+		{"deny", "fail-open", hookd.ExitDeny, "", []string{"Refused by com.example.b0: not in this house", "Retryable: yes", "Accepted instead: ask the owner"}, hooklog.Deny},
+		{"ask", "fail-closed", hookd.ExitDeliver, `"permissionDecision":"ask"`, nil, hooklog.Ask},
+		{"rewrite", "fail-closed", hookd.ExitDeliver, `"updatedInput":{"command":"echo safe"}`, nil, hooklog.Rewrite},
+		{"notice", "fail-closed", hookd.ExitDeliver, `{"systemMessage":"seen"}`, nil, hooklog.Tell},
+		{"stop", "fail-closed", hookd.ExitDeliver, `"continue":false`, nil, hooklog.Tell},
+		{"crash", "fail-closed", hookd.ExitDeny, "", []string{"could not be completed", "Retryable: yes"}, hooklog.Deny},
+		{"crash", "fail-open", hookd.ExitPass, "", nil, hooklog.Pass},
+		{"garbage", "fail-closed", hookd.ExitDeny, "", []string{"could not be completed"}, hooklog.Deny},
+		{"garbage", "fail-open", hookd.ExitPass, "", nil, hooklog.Pass},
+	} {
+		t.Run(tt.mode+" "+tt.policy, func(t *testing.T) {
+			w := newWorld(t, hookd.Options{})
+			w.register(w.document(hook{mode: tt.mode, policy: tt.policy}))
+			a := w.do(hookd.Call{Data: bash("s", "t1", w.home, "echo hi")})
+			if a.Code != tt.code || !strings.Contains(string(a.Stdout), tt.stdout) || tt.stdout == "" && len(a.Stdout) > 0 || len(tt.stderr) == 0 && len(a.Stderr) > 0 {
+				t.Errorf("%d %q %q, want %d with %q", a.Code, a.Stdout, a.Stderr, tt.code, tt.stdout)
+			}
+			for _, part := range tt.stderr {
+				if !strings.Contains(string(a.Stderr), part) {
+					t.Errorf("%q, want %q in it", a.Stderr, part)
+				}
+			}
+			if strings.Contains(string(a.Stdout), `"allow"`) {
+				t.Errorf("a permission was given: %q", a.Stdout)
+			}
+			e := w.last()
+			if e.Decision != tt.decision || e.Host != "claude-code" || e.Tool != "Bash" || e.Call != "t1" || e.Session != "s" || len(e.Answers) != 1 || e.Problem != "" || len(e.Registration) != 1 {
+				t.Errorf("in the log: %+v", e)
+			}
+		})
+	}
+}
+
+// TestInTime holds that the host gets an answer before its own limit, whatever the
+// registration allows the backend.
+func TestInTime(t *testing.T) {
+	for policy, want := range map[string]int{"fail-closed": hookd.ExitDeny, "fail-open": hookd.ExitPass} {
+		w := newWorld(t, hookd.Options{})
+		w.register(w.document(hook{mode: "hang", policy: policy, ms: 3_600_000}))
+		began := time.Now()
+		a := w.do(hookd.Call{Data: bash("s", "t1", w.home, "echo hi"), Limit: 2 * time.Second})
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("%s: the answer took %v, and the host waits for 2 s", policy, took)
+		}
+		if a.Code != want {
+			t.Errorf("%s: %d %q", policy, a.Code, a.Stderr)
+		}
+		if e := w.last(); len(e.Answers) != 1 || e.Answers[0].Failure == nil || e.Answers[0].Failure.Class != string(ahp.FailDeadline) {
+			t.Errorf("%s: in the log: %+v", policy, e)
+		}
+	}
+}
+
+func TestByPolicy(t *testing.T) {
+	whole := string(bash("s", "t1", "/", "echo hi"))
+	for _, tt := range []struct{ name, data, part string }{
+		{"nothing", "", "is empty"}, {"a byte order mark alone", "\xef\xbb\xbf", "is empty"}, {"line feeds alone", "\n\r\n\n", "is empty"},
+		{"cut", whole[:len(whole)-9], "can't be read"}, {"two documents", whole + whole, "can't be read"}, {"an unknown event", strings.Replace(whole, "PreToolUse", "PreToolUses", 1), "isn't known"},
+		{"no tool", strings.Replace(whole, "tool_name", "tool", 1), "tool_name"}, {"input of another kind", strings.Replace(whole, `{"command":"echo hi"}`, `7`, 1), "no JSON object"},
+		{"a repeated member", strings.Replace(whole, `"cwd"`, `"tool_name":"Read","cwd"`, 1), "tool_name"}, {"a list", "[1]", "can't be read"}, {"text", "hello", "can't be read"},
+		{"a lone surrogate", strings.Replace(whole, "echo hi", `\ud800`, 1), "surrogate"}, {"bad UTF-8", strings.Replace(whole, "echo hi", "\xff", 1), "UTF-8"},
+		{"deep", `{"session_id":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}", "can't be read"},
+	} {
+		w := newWorld(t, hookd.Options{})
+		w.register(w.document(hook{mode: "allow", policy: "fail-open"}))
+		a := w.do(hookd.Call{Data: []byte(tt.data)})
+		if a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), tt.part) || !strings.Contains(string(a.Stderr), "could not be checked") {
+			t.Errorf("%s: %d %q, want %q in a refusal", tt.name, a.Code, a.Stderr, tt.part)
+		}
+		if e := w.last(); e.Problem == "" || !strings.Contains(e.Problem, "--on-missing deny") {
+			t.Errorf("%s: in the log: %+v", tt.name, e)
+		}
+		if a := w.do(hookd.Call{Data: []byte(tt.data), Open: true}); a.Code != hookd.ExitPass {
+			t.Errorf("%s, where such calls pass: %d %q", tt.name, a.Code, a.Stderr)
+		}
+		if w.noted() != "" {
+			t.Errorf("%s: a backend was asked: %s", tt.name, w.noted())
+		}
+	}
+	for _, data := range []string{whole + "\r\n", "\xef\xbb\xbf" + whole, "\r\n\t " + whole + "\n\n"} {
+		w := newWorld(t, hookd.Options{})
+		w.register(w.document(hook{mode: "deny", policy: "fail-open"}))
+		if a := w.do(hookd.Call{Data: []byte(data)}); a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), "not in this house") {
+			t.Errorf("%q: %d %q", data[:3], a.Code, a.Stderr)
+		}
+	}
+}
+
+func TestRegistrationAtFault(t *testing.T) {
+	w := newWorld(t, hookd.Options{})
+	ask := func(part string) {
+		t.Helper()
+		a := w.do(hookd.Call{Data: bash("s", "t1", w.home, "echo hi")})
+		if a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), part) {
+			t.Errorf("%d %q, want %q", a.Code, a.Stderr, part)
+		}
+	}
+	ask("no AHP registration is in force")
+	w.register(`{"protocolVersion":"draft","hooks":[]}`)
+	ask("registration.json:1:")
+	good := w.document(hook{mode: "allow", policy: "fail-closed"})
+	w.register(strings.Replace(good, `"timeoutMs"`, `"timeoutms"`, 1))
+	ask("registration.json:1:")
+	// A second entry of the same backend makes the whole document ambiguous.
+	w.register(strings.Replace(w.document(hook{mode: "allow", policy: "fail-closed"}, hook{mode: "allow", policy: "fail-open"}), "example.b1", "example.b0", 1))
+	ask("each backend once")
+	w.register(w.document(hook{mode: "allow", policy: "fail-closed", events: `["session.start","tool.before","model.request.before"]`}))
+	ask("model.request.before, which this host has no way to block")
+	w.register(good)
+	if err := os.Chmod(filepath.Join(w.home, ".config", "ahp", "registration.json"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ask("writ")
+	w.register(good)
+	if err := os.Chmod(filepath.Join(w.home, ".config", "ahp", "registration.json"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if a := w.do(hookd.Call{Data: bash("s", "t1", w.home, "echo hi")}); a.Code != hookd.ExitPass {
+		t.Errorf("%d %q", a.Code, a.Stderr)
+	}
+}
+
+// TestWhatIsNotWrittenDownIsRefused: a decision that the log doesn't hold isn't told.
+func TestWhatIsNotWrittenDownIsRefused(t *testing.T) {
+	w := newWorld(t, hookd.Options{})
+	w.register(w.document(hook{mode: "allow", policy: "fail-open"}))
+	if a := w.do(hookd.Call{Data: bash("s", "t1", w.home, "echo hi")}); a.Code != hookd.ExitPass {
+		t.Fatalf("%d %q", a.Code, a.Stderr)
+	}
+	file := filepath.Join(hooklog.LogDir(w.judge.StateDir()), hooklog.File)
+	if err := errors.Join(os.Remove(file), os.Mkdir(file, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	a := w.do(hookd.Call{Data: bash("s", "t2", w.home, "echo hi")})
+	if a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), "can't be written down") {
+		t.Errorf("%d %q", a.Code, a.Stderr)
+	}
+}
+
+func TestLoopBreaker(t *testing.T) {
+	w := newWorld(t, hookd.Options{})
+	w.register(w.document(hook{mode: "deny", policy: "fail-closed"}))
+	var lengths []int
+	for i := range 5 {
+		a := w.do(hookd.Call{Data: bash("s", fmt.Sprintf("t%d", i), w.home, "rm -rf /")})
+		lengths = append(lengths, len(a.Stderr))
+		if e := w.last(); e.Repeat != i {
+			t.Errorf("call %d counts as repeated %d times", i, e.Repeat)
+		}
+		if i >= 3 && !strings.Contains(string(a.Stderr), "Repeating this call can't succeed") {
+			t.Errorf("call %d: %q", i, a.Stderr)
+		}
+	}
+	if lengths[1] >= lengths[0] {
+		t.Errorf("the texts have %v bytes, expected the second to be shorter", lengths)
+	}
+	for name, data := range map[string][]byte{"another call": bash("s", "t9", w.home, "rm -rf /tmp"), "another session": bash("z", "t9", w.home, "rm -rf /")} {
+		w.do(hookd.Call{Data: data})
+		if e := w.last(); e.Repeat != 0 {
+			t.Errorf("%s counts as repeated %d times", name, e.Repeat)
+		}
+	}
+}
+
+// TestSessionsDontWait holds that a session whose backend hangs delays no other.
+func TestSessionsDontWait(t *testing.T) {
+	w := newWorld(t, hookd.Options{Mode: hooklog.ModeService})
+	w.register(w.document(hook{mode: "hang", policy: "fail-open", ms: 30_000}))
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan hookd.Answer, 1)
+	go func() {
+		a, _ := w.judge.Do(ctx, &hookd.Call{Host: "claude-code", Data: bash("slow", "t1", w.home, "echo hi"), Limit: time.Minute})
+		ended <- a
+	}()
+	until(t, "the slow session's backend is asked", func() bool { return strings.Contains(w.noted(), "asked") })
+	// The same registration, another session: its own process answers, after its own time.
+	a := w.do(hookd.Call{Data: bash("quick", "t1", w.home, "echo hi"), Limit: time.Second})
+	if a.Code != hookd.ExitPass {
+		t.Errorf("%d %q", a.Code, a.Stderr)
+	}
+	if n := strings.Count(w.noted(), "asked"); n != 2 {
+		t.Errorf("%d backends were asked, expected one for each session", n)
+	}
+	select {
+	case a := <-ended:
+		t.Errorf("the slow session ended first: %+v", a)
+	default:
+	}
+	cancel()
+	if a := <-ended; a.Code != hookd.ExitDeny {
+		t.Errorf("a cancelled call: %+v", a)
+	}
+}
+
+func TestProtectionComesFirst(t *testing.T) {
+	calls := 0
+	w := newWorld(t, hookd.Options{Protect: func(_ context.Context, q *ahp.Intercept, files []string) ([]ahp.Effect, error) {
+		calls++
+		if len(files) == 0 {
+			t.Error("the registrations aren't named")
+		}
+		if strings.Contains(string(q.Event.Tool.Input), "settings.json") {
+			return []ahp.Effect{&ahp.Deny{Reason: "that is protected", Code: "org.abhed.self_protection"}}, nil
+		}
+		return nil, nil
+	}})
+	w.register(w.document(hook{mode: "allow", policy: "fail-closed"}))
+	a := w.do(hookd.Call{Data: bash("s", "t1", w.home, "echo > ~/.claude/settings.json")})
+	if a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), "that is protected") {
+		t.Errorf("%d %q", a.Code, a.Stderr)
+	}
+	if e := w.last(); e.Code != "org.abhed.self_protection" || len(e.Answers) != 1 || e.Answers[0].Backend != hookd.SelfProtection {
+		t.Errorf("in the log: %+v", e)
+	}
+	if strings.Contains(w.noted(), "asked") {
+		t.Errorf("a backend was asked all the same: %s", w.noted())
+	}
+	until(t, "the interceptor is told", func() bool { return strings.Contains(w.noted(), "observed tool.before") })
+	if a := w.do(hookd.Call{Data: bash("s", "t2", w.home, "echo > ~/.claude/settings.json"), Unprotected: true}); a.Code != hookd.ExitPass || calls != 1 {
+		t.Errorf("without protection: %d, %d calls", a.Code, calls)
+	}
+}

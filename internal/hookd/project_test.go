@@ -1,0 +1,109 @@
+package hookd_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/abhed/abhed/internal/hookd"
+	"github.com/abhed/abhed/internal/require"
+	"github.com/abhed/abhed/internal/trust"
+)
+
+// TestProjects holds which project's registration counts, wherever the agent goes.
+func TestProjects(t *testing.T) {
+	w := newWorld(t, hookd.Options{})
+	w.register(w.document(hook{mode: "allow", policy: "fail-closed"}))
+	repo := filepath.Join(w.home, "it's a repo; $(touch x)")
+	file := filepath.Join(repo, ".ahp", "registration.json")
+	document := strings.Replace(w.document(hook{mode: "deny", policy: "fail-closed"}), "com.example.b0", "com.example.project", 1)
+	write(t, file, document)
+	store := trust.Open(filepath.Join(w.judge.StateDir(), "trust.json"))
+
+	id := 0
+	ask := func(session, dir string) hookd.Answer {
+		id++
+		return w.do(hookd.Call{Data: bash(session, string(rune('a'+id)), dir, "echo hi")})
+	}
+	denies := func(name, session, dir, part string) {
+		t.Helper()
+		if a := ask(session, dir); a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), part) {
+			t.Errorf("%s: %d %q, want %q", name, a.Code, a.Stderr, part)
+		}
+	}
+	if a := ask("s0", repo); a.Code != hookd.ExitPass {
+		t.Errorf("what isn't trusted counts: %d %q", a.Code, a.Stderr)
+	}
+	if e := w.last(); len(e.Untrusted) != 1 || e.Untrusted[0] != file {
+		t.Errorf("the log doesn't name what isn't trusted: %+v", e.Untrusted)
+	}
+	if err := store.Add(file, []byte(document)); err != nil {
+		t.Fatal(err)
+	}
+	sub := filepath.Join(repo, "a", "b")
+	write(t, filepath.Join(sub, "x"), "")
+	denies("trusted", "s1", repo, "not in this house")
+	denies("a folder below", "s2", sub, "not in this house")
+	link := filepath.Join(w.home, "link")
+	if err := os.Symlink(sub, link); err != nil {
+		t.Fatal(err)
+	}
+	denies("a link to a folder below", "s3", link, "not in this house")
+	denies("the session has left the project", "s1", os.TempDir(), "not in this house")
+	if a := ask("s4", os.TempDir()); a.Code != hookd.ExitPass {
+		t.Errorf("a session that was never in the project: %d %q", a.Code, a.Stderr)
+	}
+	// What an agent may put between itself and the project's registration.
+	write(t, filepath.Join(sub, ".git", "HEAD"), "ref: refs/heads/main\n")
+	denies("behind a repository of its own", "s5", sub, "not in this house")
+	write(t, filepath.Join(sub, ".ahp", "registration.json"), w.document(hook{mode: "allow", policy: "fail-open"}))
+	denies("behind a registration of its own", "s6", sub, "not in this house")
+
+	write(t, file, document+"\n")
+	denies("changed", "s7", repo, "isn't trusted")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	denies("removed", "s8", repo, "was trusted, and can't be read now")
+	if was, err := store.Remove(file); err != nil || !was {
+		t.Fatal(was, err)
+	}
+	if a := ask("s9", repo); a.Code != hookd.ExitPass {
+		t.Errorf("no longer trusted: %d %q", a.Code, a.Stderr)
+	}
+}
+
+func TestWorktree(t *testing.T) {
+	require.Path(t, "git")
+	w := newWorld(t, hookd.Options{})
+	w.register(w.document(hook{mode: "allow", policy: "fail-closed"}))
+	repo, tree := filepath.Join(w.home, "repo"), filepath.Join(w.home, "elsewhere", "tree")
+	file := filepath.Join(repo, ".ahp", "registration.json")
+	document := strings.Replace(w.document(hook{mode: "deny", policy: "fail-closed"}), "com.example.b0", "com.example.project", 1)
+	write(t, file, document)
+	for _, args := range [][]string{{"init", "-q", repo}, {"-C", repo, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m", "x"}, {"-C", repo, "worktree", "add", "-q", tree}} {
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	if err := trust.Open(filepath.Join(w.judge.StateDir(), "trust.json")).Add(file, []byte(document)); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{tree, filepath.Join(tree, "deeper")} {
+		if a := w.do(hookd.Call{Data: bash("s"+dir, "t1", dir, "echo hi")}); a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), "not in this house") {
+			t.Errorf("%s: %d %q", dir, a.Code, a.Stderr)
+		}
+	}
+}
+
+// TestHomeIsTheProject: the user's own registration is no project's.
+func TestHomeIsTheProject(t *testing.T) {
+	w := newWorld(t, hookd.Options{})
+	w.register(w.document(hook{mode: "deny", policy: "fail-closed"}))
+	a := w.do(hookd.Call{Data: bash("s", "t1", w.home, "echo hi")})
+	if a.Code != hookd.ExitDeny || strings.Count(w.noted(), "asked") != 1 {
+		t.Errorf("%d %q, asked: %s", a.Code, a.Stderr, w.noted())
+	}
+}
