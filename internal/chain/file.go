@@ -192,7 +192,7 @@ func lock(file *os.File, wait time.Duration) error {
 		return flock(file, syscall.LOCK_EX)
 	}
 	end := time.Now().Add(wait)
-	for pause := 20 * time.Microsecond; ; pause = min(2*pause, 2*time.Millisecond) {
+	for pause := 20 * time.Microsecond; ; pause = min(2*pause, 500*time.Microsecond) {
 		err := flock(file, syscall.LOCK_EX|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return err

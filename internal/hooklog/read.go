@@ -83,7 +83,7 @@ func readLines(name string, r io.Reader, pick func(line []byte) bool, f func(*En
 		err = chain.Form(l)
 		var e *Entry
 		if err == nil {
-			e, err = decode(l.Data)
+			e, err = Decode(l.Data)
 		}
 		if err != nil {
 			if damaged.Lines++; damaged.Err == nil {
@@ -97,8 +97,8 @@ func readLines(name string, r io.Reader, pick func(line []byte) bool, f func(*En
 	}
 }
 
-// decode reads one line. What a newer version may have added is passed over.
-func decode(data []byte) (*Entry, error) {
+// Decode reads one line. What a newer version may have added is passed over.
+func Decode(data []byte) (*Entry, error) {
 	e := &Entry{}
 	if err := strictjson.Unmarshal(data, e, strictjson.Options{MaxBytes: chain.MaxLine, MaxDepth: chain.MaxDepth}); err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func (r *Report) untorn(p *part) {
 // own end.
 func (r *Report) verify(p *part, before *chain.Link, key chain.PublicKey) (*chain.Link, error) {
 	visit := func(l chain.Line, k chain.Link) error {
-		e, err := decode(l.Data)
+		e, err := Decode(l.Data)
 		if err != nil {
 			r.Problems = append(r.Problems, Problem{File: p.name(), Line: l.Number, Seq: k.Seq, What: "it isn't a decision: " + err.Error()})
 			return nil

@@ -24,7 +24,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
+	"slices"
 	"time"
 
 	"github.com/abhed/abhed/internal/strictjson"
@@ -32,10 +32,10 @@ import (
 
 // Options tunes a Store. The zero value is right for most uses.
 type Options struct {
-	// Sessions is how many sessions are kept; zero means 256.
+	// Sessions is how many sessions are kept; zero means 1024.
 	Sessions int
 	// Entries is how many calls, and how many denied calls, are kept of a session; zero
-	// means 1024.
+	// means 256.
 	Entries int
 	// MaxAnswer is the largest answer in bytes that is kept for a second delivery; zero
 	// means 1 MiB. A larger one is judged again.
@@ -53,18 +53,18 @@ type Options struct {
 // Store is the state of all sessions in one folder. Its methods may be called from any
 // goroutine.
 type Store struct {
-	dir  string
-	opts Options
+	sessions, deliveries string
+	opts                 Options
 }
 
-// Open returns the store in the folder sessions of the state folder, which it makes
-// with mode 0700.
+// Open returns the store in the folders sessions and deliveries of the state folder,
+// which it makes with mode 0700.
 func Open(state string, opts Options) (*Store, error) {
 	if opts.Sessions <= 0 {
-		opts.Sessions = 256
+		opts.Sessions = 1024
 	}
 	if opts.Entries <= 0 {
-		opts.Entries = 1024
+		opts.Entries = 256
 	}
 	if opts.MaxAnswer <= 0 {
 		opts.MaxAnswer = 1 << 20
@@ -81,16 +81,18 @@ func Open(state string, opts Options) (*Store, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	dir := filepath.Join(state, "sessions")
-	if err := folder(dir); err != nil {
-		return nil, fmt.Errorf("the state of sessions: %w", err)
+	s := &Store{sessions: filepath.Join(state, "sessions"), deliveries: filepath.Join(state, "deliveries"), opts: opts}
+	for _, dir := range []string{s.sessions, s.deliveries} {
+		if err := folder(dir); err != nil {
+			return nil, fmt.Errorf("the state of sessions: %w", err)
+		}
 	}
-	return &Store{dir: dir, opts: opts}, nil
+	return s, nil
 }
 
 // Session returns the state of one session of a host; it does no I/O.
 func (s *Store) Session(host, session string) *Session {
-	return &Session{store: s, host: host, session: session, path: filepath.Join(s.dir, Key(host, session)+".json")}
+	return &Session{store: s, host: host, session: session, path: filepath.Join(s.sessions, Key(host, session)+sessionSuffix)}
 }
 
 // Session is the state of one session of a host. Its methods may be called from any
@@ -119,6 +121,9 @@ type document struct {
 	// Calls are those with an id of ours, oldest first.
 	Calls  []call   `json:"calls"`
 	Denied []denied `json:"denied"`
+	// Floor is the greatest ordinal of a call that was dropped: a key that isn't known
+	// any more goes on behind it, so that no id comes twice.
+	Floor int64 `json:"floor,omitzero"`
 	// Project is the folder whose registration holds for the session.
 	Project string `json:"project,omitempty"`
 }
@@ -139,33 +144,30 @@ type denied struct {
 // Before returns the id of a call that begins, whose key is a hash of turn, tool and
 // canonical input.
 func (x *Session) Before(key string) (id string, err error) {
+	key = bounded(key)
 	err = x.change(func(d *document) bool {
-		ordinal := int64(1)
-		for i, c := range d.Calls {
-			if c.Key == key {
-				ordinal = c.Ordinal + 1
-				// What has ended is needed only for the count.
-				if !c.Open {
-					d.Calls = append(d.Calls[:i:i], d.Calls[i+1:]...)
-				}
-				break
-			}
-		}
+		ordinal := d.Floor + 1
 		for _, c := range d.Calls {
 			if c.Key == key {
 				ordinal = max(ordinal, c.Ordinal+1)
 			}
 		}
+		// What has ended is needed only for the count, which the new one keeps.
+		d.Calls = slices.DeleteFunc(d.Calls, func(c call) bool { return c.Key == key && !c.Open })
 		d.Calls = append(d.Calls, call{Key: key, Ordinal: ordinal, Open: true})
 		id = x.id(key, ordinal)
 		return true
 	})
-	return id, err
+	if err != nil {
+		return "", err
+	}
+	return id, nil
 }
 
 // After returns the id of the call that ends: of the earliest one of this key whose end
 // wasn't seen. ok is false if there is none.
 func (x *Session) After(key string) (id string, ok bool, err error) {
+	key = bounded(key)
 	err = x.change(func(d *document) bool {
 		for i := range d.Calls {
 			if c := &d.Calls[i]; c.Key == key && c.Open {
@@ -181,12 +183,36 @@ func (x *Session) After(key string) (id string, ok bool, err error) {
 	return id, ok, nil
 }
 
+// Refused says that the call of this key with this id, which Before gave, will not run,
+// so that no end of it comes: else the end of the next such call would be taken for it.
+func (x *Session) Refused(key, id string) error {
+	key = bounded(key)
+	return x.change(func(d *document) bool {
+		for i := range d.Calls {
+			if c := &d.Calls[i]; c.Key == key && c.Open && x.id(key, c.Ordinal) == id {
+				c.Open = false
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// bounded returns a key of at most as many bytes as Key gives.
+func bounded(key string) string {
+	if len(key) <= 2*sha256.Size {
+		return key
+	}
+	return Key(key)
+}
+
 func (x *Session) id(key string, ordinal int64) string {
 	return "ahp-" + Key(x.host, x.session, key, fmt.Sprint(ordinal))[:32]
 }
 
 // Denied counts another denial of a call and returns how often it was denied before.
 func (x *Session) Denied(key string) (before int, err error) {
+	key = bounded(key)
 	err = x.change(func(d *document) bool {
 		for i, e := range d.Denied {
 			if e.Key == key {
@@ -203,104 +229,108 @@ func (x *Session) Denied(key string) (before int, err error) {
 
 // change calls f with the session's state, locked, and writes it if f returns true.
 func (x *Session) change(f func(*document) bool) error {
+	if err := x.changeFile(f); err != nil {
+		return fmt.Errorf("the state of the session: %w", err)
+	}
+	return nil
+}
+
+func (x *Session) changeFile(f func(*document) bool) error {
 	file, err := open(x.path, time.Now().Add(x.store.opts.LockWait))
 	if err != nil {
-		return fmt.Errorf("the state of the session: %w", err)
+		return err
 	}
-	defer file.Close()
-	d, err := x.read(file)
+	defer file.Close() // unlocks it as well
+	d, isNew, err := x.read(file)
 	if err != nil {
-		return fmt.Errorf("the state of the session: %w", err)
+		return err
+	}
+	if isNew {
+		x.store.dropSessions(x.path)
 	}
 	if !f(d) {
-		return nil
+		return x.touch(file)
 	}
-	if over := len(d.Calls) - x.store.opts.Entries; over > 0 {
-		d.Calls = d.Calls[over:]
-	}
-	if over := len(d.Denied) - x.store.opts.Entries; over > 0 {
-		d.Denied = d.Denied[over:]
-	}
+	d.bound(x.store.opts.Entries)
 	text, err := strictjson.Marshal(d)
 	if err != nil {
 		return err
 	}
-	if err := rewrite(file, append(text, '\n')); err != nil {
-		return fmt.Errorf("the state of the session: %s: %w", x.path, err)
+	return x.replace(append(text, '\n'))
+}
+
+// touch marks a session as used, so that it isn't dropped for an older one.
+func (x *Session) touch(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if now := time.Now(); now.Sub(info.ModTime()).Abs() > time.Minute {
+		return os.Chtimes(x.path, now, now)
 	}
 	return nil
+}
+
+// bound drops the oldest entries, ended calls before those that are open.
+func (d *document) bound(entries int) {
+	for _, open := range []bool{false, true} {
+		over := len(d.Calls) - entries
+		d.Calls = slices.DeleteFunc(d.Calls, func(c call) bool {
+			if over <= 0 || c.Open != open {
+				return false
+			}
+			over--
+			d.Floor = max(d.Floor, c.Ordinal)
+			return true
+		})
+	}
+	if over := len(d.Denied) - entries; over > 0 {
+		d.Denied = d.Denied[over:]
+	}
 }
 
 // maxBytes bounds the file of one session.
 const maxBytes = 4 << 20
 
-func (x *Session) read(f *os.File) (*document, error) {
+func (x *Session) read(f *os.File) (d *document, isNew bool, err error) {
 	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	d := &document{Version: 1, Calls: []call{}, Denied: []denied{}}
+	d = &document{Version: 1, Calls: []call{}, Denied: []denied{}}
 	if len(data) == 0 {
-		return d, nil
+		return d, true, nil
 	}
-	if err := strictjson.Unmarshal(data, d, strictjson.Options{MaxBytes: maxBytes, MaxDepth: 8, RejectUnknown: true}); err != nil {
-		return nil, fmt.Errorf("%s: %w", x.path, err)
+	err = strictjson.Unmarshal(data, d, strictjson.Options{MaxBytes: maxBytes, MaxDepth: 8, RejectUnknown: true})
+	if err == nil && d.Version != 1 {
+		err = fmt.Errorf("found version %d, expected 1: another ahp wrote it", d.Version)
 	}
-	if d.Version != 1 {
-		return nil, fmt.Errorf("%s: found version %d, expected 1: another ahp wrote it", x.path, d.Version)
+	if err != nil {
+		return nil, false, fmt.Errorf("%s: %w; remove the file to begin anew", x.path, err)
 	}
-	return d, nil
+	return d, false, nil
 }
 
-// rewrite replaces the content of f.
-func rewrite(f *os.File, text []byte) error {
-	if _, err := f.WriteAt(text, 0); err != nil {
+// replace puts text in the place of the session's file, which is locked, whole or not
+// at all. Who waits for the old one notices.
+func (x *Session) replace(text []byte) error {
+	next := x.path + ".new" // nobody else uses it: the file is locked
+	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return f.Truncate(int64(len(text)))
-}
-
-// open opens the file at path, made if it isn't there, and locks it. A file that was
-// removed in the meantime is opened anew.
-func open(path string, end time.Time) (*os.File, error) {
-	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		if err = checkFile(path, f); err == nil {
-			err = lock(f, end)
-		}
-		if err != nil {
-			f.Close()
-			return nil, err
-		}
-		mine, err := f.Stat()
-		if err != nil {
-			f.Close()
-			return nil, err
-		}
-		if there, err := os.Lstat(path); err == nil && os.SameFile(mine, there) {
-			return f, nil
-		}
-		f.Close()
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
 	}
-}
-
-// errBusy is what lock gives for a file that another process holds to the end.
-var errBusy = errors.New("another process holds it")
-
-func lock(f *os.File, end time.Time) error {
-	for pause := 20 * time.Microsecond; ; pause = min(2*pause, 2*time.Millisecond) {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		switch {
-		case err == nil:
-			return nil
-		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
-			return err
-		case !time.Now().Before(end):
-			return fmt.Errorf("%s: %w", f.Name(), errBusy)
-		}
-		time.Sleep(pause)
+	_, err = f.Write(text)
+	if e := f.Close(); err == nil {
+		err = e
 	}
+	if err == nil {
+		err = os.Rename(next, x.path)
+	}
+	if err != nil {
+		os.Remove(next)
+	}
+	return err
 }
