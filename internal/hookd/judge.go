@@ -38,8 +38,6 @@ type Options struct {
 	// CloseTimeout is how long observations that are under way are waited for at the
 	// end; zero means 300 ms.
 	CloseTimeout time.Duration
-	// Protect judges a call before any backend: self-protection. Nil judges nothing.
-	Protect func(ctx context.Context, q *ahp.Intercept, files []string) ([]ahp.Effect, error)
 }
 
 // Judge judges calls. Its methods may be called from any goroutine.

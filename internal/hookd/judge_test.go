@@ -13,6 +13,7 @@ import (
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/internal/hookd"
 	"github.com/abhed/abhed/internal/hooklog"
+	"github.com/abhed/abhed/internal/selfprotect"
 )
 
 func TestVerdicts(t *testing.T) {
@@ -219,30 +220,27 @@ func TestSessionsDontWait(t *testing.T) {
 }
 
 func TestProtectionComesFirst(t *testing.T) {
-	calls := 0
-	w := newWorld(t, hookd.Options{Protect: func(_ context.Context, q *ahp.Intercept, files []string) ([]ahp.Effect, error) {
-		calls++
-		if len(files) == 0 {
-			t.Error("the registrations aren't named")
+	w := newWorld(t, hookd.Options{})
+	rules := filepath.Join(w.home, "rules.json")
+	w.register(strings.Replace(w.document(hook{mode: "allow", policy: "fail-closed"}), `"args":[`, fmt.Sprintf(`"args":["backend","allow",%q,"--rules",%q,`, w.notes, rules), 1))
+	for i, command := range []string{"echo > ~/.claude/settings.json", "rm " + filepath.Join(w.home, ".config", "ahp", "registration.json"), "echo '{}' > " + rules, "cp /bin/true " + exe(t), "ahp uninstall claude-code"} {
+		a := w.do(hookd.Call{Data: bash("s", fmt.Sprint("t", i), w.home, command)})
+		if a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), hookd.SelfProtection) {
+			t.Errorf("%s: %d %q", command, a.Code, a.Stderr)
 		}
-		if strings.Contains(string(q.Event.Tool.Input), "settings.json") {
-			return []ahp.Effect{&ahp.Deny{Reason: "that is protected", Code: "org.abhed.self_protection"}}, nil
+		if e := w.last(); e.Code != selfprotect.Code || len(e.Answers) != 1 || e.Answers[0].Backend != hookd.SelfProtection {
+			t.Errorf("in the log: %+v", e)
 		}
-		return nil, nil
-	}})
-	w.register(w.document(hook{mode: "allow", policy: "fail-closed"}))
-	a := w.do(hookd.Call{Data: bash("s", "t1", w.home, "echo > ~/.claude/settings.json")})
-	if a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), "that is protected") {
-		t.Errorf("%d %q", a.Code, a.Stderr)
-	}
-	if e := w.last(); e.Code != "org.abhed.self_protection" || len(e.Answers) != 1 || e.Answers[0].Backend != hookd.SelfProtection {
-		t.Errorf("in the log: %+v", e)
 	}
 	if strings.Contains(w.noted(), "asked") {
 		t.Errorf("a backend was asked all the same: %s", w.noted())
 	}
 	until(t, "the interceptor is told", func() bool { return strings.Contains(w.noted(), "observed tool.before") })
-	if a := w.do(hookd.Call{Data: bash("s", "t2", w.home, "echo > ~/.claude/settings.json"), Unprotected: true}); a.Code != hookd.ExitPass || calls != 1 {
-		t.Errorf("without protection: %d, %d calls", a.Code, calls)
+	for i, call := range []hookd.Call{
+		{Data: bash("s", "u0", w.home, "echo > ~/.claude/settings.json"), Unprotected: true}, {Data: bash("s", "u1", w.home, "cat ~/.claude/settings.json")},
+	} {
+		if a := w.do(call); a.Code != hookd.ExitPass {
+			t.Errorf("%d: %d %q", i, a.Code, a.Stderr)
+		}
 	}
 }

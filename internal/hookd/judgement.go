@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/abhed/abhed/ahp"
@@ -98,6 +97,9 @@ func (x *judgement) read() error {
 		return fmt.Errorf("the host %.60q isn't known", x.c.Host)
 	}
 	x.host = named
+	if real := hosts.Recognise(named, x.c.Data, x.c.Markers); real != named {
+		x.host = real
+	}
 	e, err := hosts.Read(x.host, adapter.Input{Data: x.c.Data, Native: x.c.Native, Markers: x.c.Markers})
 	if err != nil {
 		return err
@@ -202,7 +204,7 @@ func (x *judgement) decide(ctx context.Context) (Answer, error) {
 	if caps == nil || !x.event.Row.Type.Interceptable() {
 		return x.observe(ctx, seat.h)
 	}
-	o, err := x.protect(ctx, caps)
+	o, err := x.protect(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -234,31 +236,22 @@ func (x *judgement) left(ctx context.Context) time.Duration {
 }
 
 // protect is self-protection: its outcome if it refuses, else nil.
-func (x *judgement) protect(ctx context.Context, caps *ahp.Capabilities) (*ahp.Outcome, error) {
-	if x.c.Unprotected || x.j.opts.Protect == nil || x.event.AHP.Type != ahp.ToolBefore {
+func (x *judgement) protect(ctx context.Context) (*ahp.Outcome, error) {
+	if x.c.Unprotected || x.event.AHP.Type != ahp.ToolBefore {
 		return nil, nil
 	}
-	var files []string
-	for _, s := range x.plan.sources {
-		files = append(files, s.Path)
-	}
-	for _, s := range x.plan.stamps {
-		files = append(files, s.path)
-	}
 	began := time.Now()
-	effects, err := x.j.opts.Protect(ctx, &ahp.Intercept{Event: x.event.AHP, Capabilities: *caps}, files)
+	deny, err := x.plan.protect.Judge(ctx, x.event.AHP)
 	if err != nil {
 		return nil, fmt.Errorf("self-protection: %w", err)
 	}
-	by := ahp.SubscriptionID{Backend: SelfProtection}
-	i := slices.IndexFunc(effects, func(e ahp.Effect) bool { return e.EffectType() == ahp.EffectDeny })
-	if i < 0 {
+	if deny == nil {
 		return nil, nil
 	}
-	deny, _ := effects[i].(*ahp.Deny)
+	by := ahp.SubscriptionID{Backend: SelfProtection}
 	return &ahp.Outcome{
 		Event: x.event.AHP, Permission: ahp.PermissionDeny, Denials: []ahp.Denial{{By: by, Reason: deny.Reason, Code: deny.Code}},
-		Trace: []ahp.Answer{{By: by, Kind: ahp.AnswerEffects, Effects: effects, Milliseconds: time.Since(began).Milliseconds(), Attempts: 1}},
+		Trace: []ahp.Answer{{By: by, Kind: ahp.AnswerEffects, Effects: []ahp.Effect{deny}, Milliseconds: time.Since(began).Milliseconds(), Attempts: 1}},
 	}, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/abhed/abhed/ahp/harness"
 	"github.com/abhed/abhed/internal/ahpconfig"
 	"github.com/abhed/abhed/internal/hooklog"
+	"github.com/abhed/abhed/internal/selfprotect"
 	"github.com/abhed/abhed/internal/trust"
 )
 
@@ -37,6 +38,7 @@ type plan struct {
 	own, environ bool
 	budget       time.Duration // the sum of the longest chain's deadlines
 	manifest     *ahp.Manifest
+	protect      *selfprotect.Set
 
 	mu       sync.Mutex // guards what follows
 	sessions map[string]*seat
@@ -111,6 +113,7 @@ func (j *Judge) load(h *adapter.Host, w where) (*plan, error) {
 	}
 	p.reg = reg
 	p.learn(j)
+	p.protect = selfprotect.New(p.protected(j))
 	return p, nil
 }
 
@@ -139,6 +142,25 @@ func (p *plan) learn(j *Judge) {
 			}
 		}
 	}
+}
+
+// protected names what an agent must not change.
+func (p *plan) protected(j *Judge) selfprotect.Options {
+	o := selfprotect.Options{Home: j.home, State: j.state, Config: filepath.Join(j.home, ".config", "ahp"), Binaries: []string{j.opts.Executable}}
+	for _, s := range p.sources {
+		o.Registrations = append(o.Registrations, s.Path)
+	}
+	for i := range p.reg.Hooks {
+		b := &p.reg.Hooks[i]
+		if at := slices.Index(b.Transport.Args, "--rules"); at >= 0 && at+1 < len(b.Transport.Args) {
+			dir := p.dirOf(b)
+			if b.Transport.Cwd != "" {
+				dir = join(dir, b.Transport.Cwd)
+			}
+			o.Rules = append(o.Rules, join(dir, b.Transport.Args[at+1]))
+		}
+	}
+	return o
 }
 
 // dirOf returns the folder of the file that registers a backend.
