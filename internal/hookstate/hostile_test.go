@@ -33,7 +33,7 @@ func TestCallsFollowTheModel(t *testing.T) {
 			dirs[i] = s.Session("codex", "s")
 		}
 		open, seen := map[string][]string{}, map[string]bool{}
-		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+		for range rapid.IntRange(1, 15).Draw(rt, "steps") {
 			key := rapid.SampledFrom([]string{"a", "b", strings.Repeat("c", 100)}).Draw(rt, "key")
 			switch rapid.IntRange(0, 3).Draw(rt, "step") {
 			case 0, 1:
