@@ -145,13 +145,20 @@ func without(entries []Entry, path string) []Entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.Path == path })
 }
 
-// resolve returns the absolute path that symbolic links lead to.
+// resolve returns the absolute path that symbolic links lead to. The path isn't cleaned
+// before: what "link/.." is, only the file system knows.
 func resolve(path string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
+	if path == "" {
+		return "", fmt.Errorf("found an empty path, expected a file's: %w", fs.ErrNotExist)
 	}
-	return filepath.EvalSymlinks(abs)
+	if !filepath.IsAbs(path) {
+		dir, err := os.Getwd()
+		if err != nil {
+			return "", err
+		}
+		path = dir + string(filepath.Separator) + path
+	}
+	return filepath.EvalSymlinks(path)
 }
 
 // document is the store as it is written.
