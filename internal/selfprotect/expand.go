@@ -3,9 +3,7 @@ package selfprotect
 import (
 	"fmt"
 	"io"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
@@ -18,6 +16,9 @@ const (
 	maxValues, maxVersions = 16, 24
 	// maxFields bounds the words that a command may become.
 	maxFields = 4096
+	// maxValue bounds the bytes of a value and of what a command prints that are kept;
+	// what is longer is unknown.
+	maxValue = 64 << 10
 )
 
 // variable is every value that a variable may have, the newest last.
@@ -29,6 +30,9 @@ func text(s string) expand.Variable {
 
 // set notes a value.
 func (s *shell) set(name string, v expand.Variable) {
+	if s.budget--; len(v.Str) > maxValue || len(v.List) > maxFields {
+		v = text(anyText)
+	}
 	at := s.vars[name]
 	if at == nil {
 		at = &variable{}
@@ -130,7 +134,11 @@ func (s *shell) config(v version) *expand.Config {
 	return &expand.Config{
 		Env: environ{s, v},
 		CmdSubst: func(w io.Writer, c *syntax.CmdSubst) error {
-			_, err := io.WriteString(w, strings.TrimRight(s.subshell(c.Stmts, ""), "\n"))
+			out := strings.TrimRight(s.subshell(c.Stmts, ""), "\n")
+			if len(out) > maxValue {
+				out = anyText
+			}
+			_, err := io.WriteString(w, out)
 			return err
 		},
 		ProcSubst: func(p *syntax.ProcSubst) (string, error) {
@@ -202,19 +210,37 @@ func (s *shell) fields(words []*syntax.Word, v version) []string {
 			out = append(out, lit)
 			continue
 		}
-		list, err := s.try(func() ([]string, error) { return expand.Fields(s.config(v), w) })
+		list, err := s.split(w, v)
 		if err != nil {
 			list = []string{s.rough(w)}
 		}
 		if len(out)+len(list) > maxFields {
-			for _, each := range list {
-				s.deny(s.judgement.set.mention(each, false))
-			}
-			continue
+			s.budget = -1
+			return out
 		}
 		out = append(out, list...)
 	}
 	return out
+}
+
+// split expands a word, as far as that makes no more than can be looked at.
+func (s *shell) split(w *syntax.Word, v version) ([]string, error) {
+	return s.try(func() ([]string, error) {
+		var out []string
+		size := 0
+		for f, err := range expand.FieldsSeq(s.config(v), w) {
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, f)
+			if size += len(f) + 1; len(out) > maxFields || size > 4*maxValue || s.done() {
+				s.budget = min(s.budget, -1)
+				return out, nil
+			}
+		}
+		s.budget -= size >> 8
+		return out, nil
+	})
 }
 
 // try runs an expansion. What the library panics over is an expansion that can't be
@@ -279,7 +305,7 @@ func (s *shell) values(w *syntax.Word) []string {
 	var out []string
 	for _, v := range s.versions([]*syntax.Word{w}) {
 		v.whole = true
-		list, err := s.try(func() ([]string, error) { return expand.Fields(s.config(v), w) })
+		list, err := s.split(w, v)
 		switch {
 		case err != nil:
 			list = []string{s.rough(w)}
@@ -300,147 +326,4 @@ func (s *shell) one(w *syntax.Word) string {
 		return ""
 	}
 	return s.values(w)[0]
-}
-
-// declare goes through export, declare, local and their like.
-func (s *shell) declare(c *syntax.DeclClause) {
-	ref := false
-	for _, as := range c.Args {
-		if as.Naked && as.Name == nil && as.Value != nil {
-			ref = ref || strings.Contains(as.Value.Lit(), "n") && strings.HasPrefix(as.Value.Lit(), "-")
-			for _, v := range s.values(as.Value) {
-				if name, value, is := strings.Cut(v, "="); is {
-					s.set(name, text(value))
-				}
-			}
-			continue
-		}
-		if as.Name != nil && !as.Naked {
-			s.assign(as)
-			if ref && as.Value != nil {
-				s.set(as.Name.Value, expand.Variable{Set: true, Kind: expand.NameRef, Str: s.one(as.Value)})
-			}
-		}
-	}
-}
-
-// assign notes an assignment and returns it as text.
-func (s *shell) assign(as *syntax.Assign) string {
-	name := as.Name.Value
-	if as.Array != nil {
-		v := expand.Variable{Set: true, Kind: expand.Indexed}
-		words := make([]*syntax.Word, 0, len(as.Array.Elems))
-		for _, e := range as.Array.Elems {
-			if e.Value == nil {
-				continue
-			}
-			words = append(words, e.Value)
-			if e.Index != nil { // by name: any of its values
-				for _, t := range s.values(e.Value) {
-					s.set(name, text(t))
-				}
-			}
-		}
-		v.List = s.fields(words, version{})
-		if as.Append {
-			if at := s.vars[name]; at != nil {
-				last := at.values[len(at.values)-1]
-				v.List = append(slices.Clone(last.List), v.List...)
-			}
-		}
-		s.set(name, v)
-		return name
-	}
-	last := ""
-	for _, t := range slices.Backward(s.values(as.Value)) {
-		if as.Append {
-			if at := s.vars[name]; at != nil {
-				t = at.values[len(at.values)-1].String() + t
-			}
-		}
-		s.set(name, text(t))
-		last = t
-	}
-	s.setVariable(name, last)
-	return name + "=" + last
-}
-
-// positional sets the parameters of the shell.
-func (s *shell) positional(args []string) {
-	s.set("@", expand.Variable{Set: true, Kind: expand.Indexed, List: args})
-	s.set("*", expand.Variable{Set: true, Kind: expand.Indexed, List: args})
-	for i, a := range args[:min(len(args), 64)] {
-		s.set(strconv.Itoa(i+1), text(a))
-	}
-}
-
-// redirect judges a redirection. It returns what it gives to read, if it does, and
-// whether it writes.
-func (s *shell) redirect(r *syntax.Redirect) (in string, has, writes bool) {
-	switch r.Op {
-	case syntax.Hdoc, syntax.DashHdoc:
-		return s.heredoc(r), true, false
-	case syntax.WordHdoc:
-		return strings.Join(s.values(r.Word), "\n"), true, false
-	case syntax.RdrIn, syntax.DplIn:
-		for _, t := range s.values(r.Word) {
-			in = s.fileText(t)
-		}
-		return in, true, false
-	}
-	for _, t := range s.expand([]*syntax.Word{r.Word}, 0) {
-		if r.Op == syntax.DplOut && strings.Trim(t, "0123456789-") == "" {
-			continue
-		}
-		writes = true
-		for _, dir := range s.cwds {
-			if m := s.at(dir, t); m.relation == direct {
-				s.deny(m.place)
-			}
-		}
-	}
-	return "", false, writes
-}
-
-// fileText returns what is known of the text in a file that is given to read.
-func (s *shell) fileText(name string) string {
-	for _, dir := range s.cwds {
-		if path.Ext(name) == ".patch" || path.Ext(name) == ".diff" {
-			return fileMark + s.join(dir, name)
-		}
-	}
-	return anyText
-}
-
-// fileMark begins a text that stands for what is in a file.
-const fileMark = "\x02file:"
-
-// heredoc returns the body of a here-document as the program reads it.
-func (s *shell) heredoc(r *syntax.Redirect) string {
-	if r.Hdoc == nil {
-		return ""
-	}
-	quoted := len(r.Word.Parts) != 1
-	if lit, ok := r.Word.Parts[0].(*syntax.Lit); !quoted {
-		quoted = !ok || strings.Contains(lit.Value, `\`)
-	}
-	body := ""
-	if quoted {
-		for _, p := range r.Hdoc.Parts {
-			if lit, ok := p.(*syntax.Lit); ok {
-				body += lit.Value
-			}
-		}
-	} else {
-		list, err := s.try(func() ([]string, error) {
-			t, err := expand.Document(s.config(version{}), r.Hdoc)
-			return []string{t}, err
-		})
-		if err != nil {
-			list = []string{s.rough(r.Hdoc)}
-		}
-		body = list[0]
-	}
-	s.texts = append(s.texts, body)
-	return body
 }

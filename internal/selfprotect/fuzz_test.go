@@ -3,6 +3,7 @@ package selfprotect_test
 import (
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/abhed/abhed/internal/selfprotect"
 )
@@ -20,9 +21,12 @@ func FuzzCommand(f *testing.F) {
 	set := selfprotect.New(selfprotect.Options{Home: "/nonexistent/home"})
 	f.Fuzz(func(t *testing.T, command string) {
 		w := &world{home: "/nonexistent/home", project: "/nonexistent/project", set: set}
+		if !utf8.ValidString(command) {
+			return // an event holds none
+		}
 		start := time.Now()
 		w.command(t, w.fillIn(command))
-		if took := time.Since(start); took > 20*time.Second {
+		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("took %v", took)
 		}
 	})

@@ -19,6 +19,10 @@ const (
 	maxTexts = 2048
 	// maxInside bounds how deep an input is looked through.
 	maxInside = 12
+	// maxBudget bounds the work on one call, in comparisons of a path with all that is
+	// protected: some tenths of a second. What is left of a command that takes more
+	// is only searched for protected names.
+	maxBudget = 1 << 16
 )
 
 // judgement is one call being judged.
@@ -33,11 +37,13 @@ type judgement struct {
 	// dotglob says that "*" matches a leading dot.
 	dotglob bool
 	texts   int
-	found   *finding
+	// budget is what may still be spent on looking, in comparisons of a path.
+	budget int
+	found  *finding
 }
 
 func newJudgement(ctx context.Context, s *Set, e *ahp.Event) *judgement {
-	j := &judgement{ctx: ctx, set: s, cwd: anyText}
+	j := &judgement{ctx: ctx, set: s, cwd: anyText, budget: maxBudget}
 	if e.Session == nil {
 		return j
 	}
@@ -66,7 +72,7 @@ func (j *judgement) forbid(act string) {
 }
 
 // done reports whether nothing more needs to be looked at.
-func (j *judgement) done() bool { return j.found != nil || j.ctx.Err() != nil }
+func (j *judgement) done() bool { return j.found != nil || j.budget < 0 || j.ctx.Err() != nil }
 
 // tool judges a call.
 func (j *judgement) tool(t *ahp.Tool) {

@@ -236,13 +236,17 @@ func (s *shell) prints(c *command) string {
 		args = args[1:]
 	}
 	out := ""
-	if len(args) > 0 {
+	switch {
+	case len(args) == 0:
+	case wide(args[0]):
+		out = strings.Join(args, " ")
+	default:
 		for rest := args[1:]; ; {
 			t, n, err := expand.Format(nil, args[0], rest)
 			if err != nil {
 				t, n = strings.Join(args, " "), 0
 			}
-			if out += t; n == 0 || n >= len(rest) {
+			if out += t; n == 0 || n >= len(rest) || len(out) > maxValue {
 				break
 			}
 			rest = rest[n:]
@@ -253,6 +257,22 @@ func (s *shell) prints(c *command) string {
 		return ""
 	}
 	return out
+}
+
+// wide reports whether a format may ask for very much padding.
+func wide(format string) bool {
+	digits := 0
+	for i := range len(format) {
+		if format[i] >= '0' && format[i] <= '9' {
+			digits++
+		} else {
+			digits = 0
+		}
+		if digits > 3 || format[i] == '*' {
+			return true
+		}
+	}
+	return false
 }
 
 // cd judges a change of directory.

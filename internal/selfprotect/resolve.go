@@ -185,7 +185,9 @@ func (j *judgement) rootedIn(dir string) bool {
 // pattern matches a path that holds unknown stretches or globs.
 func (j *judgement) pattern(p string) match {
 	s := j.set
-	parts := s.split(p)
+	parts := collapsed(s.split(p))
+	w := walker{dots: j.dotglob, steps: maxWalk}
+	defer func() { j.budget -= (maxWalk - w.steps) / 64 }()
 	var best match
 	for i, name := range parts {
 		if isPattern(name) {
@@ -197,13 +199,13 @@ func (j *judgement) pattern(p string) match {
 				continue
 			}
 		}
-		best.raise(s.anywhere.may(parts[i:], false, j.dotglob))
+		best.raise(w.may(s.anywhere, parts[i:], false))
 	}
 	if best.relation == direct {
 		return best
 	}
 	if !strings.Contains(parts[0], anyText) {
-		if m := s.anchored.may(parts, false, j.dotglob); m.relation == direct && literals(p) > len(path.Dir(m.place.Path)) {
+		if m := w.may(s.anchored, parts, false); m.relation == direct && literals(p) > len(path.Dir(m.place.Path)) {
 			return m
 		}
 	}
@@ -216,8 +218,23 @@ func (j *judgement) pattern(p string) match {
 	return best
 }
 
+// collapsed returns parts with one unknown component for each run of them.
+func collapsed(parts []string) []string {
+	out := parts[:0:0]
+	for i, p := range parts {
+		if i > 0 && p == anyText && parts[i-1] == anyText {
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
 // at matches a path as it is written, from one directory.
 func (j *judgement) at(dir, p string) match {
+	if j.budget--; j.budget < 0 {
+		return match{}
+	}
 	if p == "~" || strings.HasPrefix(p, "~/") {
 		p = j.homeText() + p[1:]
 	} else if strings.HasPrefix(p, "~") { // another account's home

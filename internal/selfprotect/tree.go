@@ -109,9 +109,22 @@ func (n *node) walk(parts []string, own bool) match {
 	return match{}
 }
 
-// may follows parts, which may hold unknown stretches and globs, from n. dots says
-// that "*" matches a leading dot.
-func (n *node) may(parts []string, own, dots bool) match {
+// maxWalk bounds the steps in which one pattern is compared with a tree.
+const maxWalk = 1 << 14
+
+// walker compares patterns with a tree of names.
+type walker struct {
+	// dots says that "*" matches a leading dot.
+	dots  bool
+	steps int
+}
+
+// may follows parts, which may hold unknown stretches and globs, from n. What takes
+// too many steps to tell may be anything.
+func (w *walker) may(n *node, parts []string, own bool) match {
+	if w.steps--; w.steps < 0 {
+		return match{direct, n.some}
+	}
 	if n.place != nil && (n.place.Folder || len(parts) == 0) {
 		return match{direct, n.place}
 	}
@@ -125,21 +138,24 @@ func (n *node) may(parts []string, own, dots bool) match {
 	pat := parts[0]
 	if !isPattern(pat) {
 		if c := n.child(pat); c != nil {
-			return c.may(parts[1:], own || !shared(pat), dots)
+			return w.may(c, parts[1:], own || !shared(pat))
 		}
 		return best
 	}
 	unknown := strings.Contains(pat, anyText)
 	if unknown && strings.Trim(pat, anyText) == "" {
-		best.raise(n.may(parts[1:], own, dots))
+		best.raise(w.may(n, parts[1:], own))
 	}
 	for name, c := range n.next {
-		if fits(pat, name, dots) {
-			best.raise(c.may(parts[1:], own || !shared(name), dots))
+		if best.relation == direct {
+			return best
+		}
+		if fits(pat, name, w.dots) {
+			best.raise(w.may(c, parts[1:], own || !shared(name)))
 		}
 		if head, _, _ := strings.Cut(pat, anyText); unknown && strings.HasPrefix(name, head) {
 			rest := append([]string{pat[len(head):]}, parts[1:]...)
-			best.raise(c.may(rest, own || !shared(name), dots))
+			best.raise(w.may(c, rest, own || !shared(name)))
 		}
 	}
 	return best
