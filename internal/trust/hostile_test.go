@@ -203,21 +203,3 @@ func TestProcesses(t *testing.T) {
 		}
 	}
 }
-
-func FuzzStore(f *testing.F) {
-	f.Add([]byte(`{"version":1,"trusted":[{"path":"/a","sha256":"` + strings.Repeat("ab", 32) + `","time":"2026-01-01T00:00:00Z"}]}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		file, store, s := place(t)
-		if err := os.WriteFile(store, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if s.Trusted(file, []byte("one")) && !bytes.Contains(text, []byte(trust.Sum([]byte("one")))) {
-			t.Errorf("%s trusts", text)
-		}
-		if s.Err() == nil {
-			if err := s.Add(file, nil); err != nil {
-				t.Errorf("a store that can be read can't be written: %v", err)
-			}
-		}
-	})
-}
