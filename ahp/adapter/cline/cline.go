@@ -30,22 +30,20 @@ func can(e ahp.EffectType, how adapter.How, level adapter.Level, note string) ad
 	return adapter.Ability{Effect: e, How: how, Level: level, Note: note}
 }
 
-func stop(level adapter.Level) adapter.Ability {
-	return adapter.Ability{Effect: ahp.EffectFlow, Operation: ahp.FlowStop, How: adapter.Native, Level: level}
-}
-
 func rows() []adapter.Row {
-	const ends, inPackage = "ends the whole run, and the model is told nothing", "read in the package, not measured"
-	context := can(ahp.EffectInject, adapter.Native, adapter.BestEffort, inPackage)
+	const ends, editor = "ends the whole run, and the model is told nothing", "in the extension, as documented"
+	context := can(ahp.EffectInject, adapter.Native, adapter.Enforced, "")
+	stop := adapter.Ability{Effect: ahp.EffectFlow, Operation: ahp.FlowStop, How: adapter.Native, Level: adapter.Enforced, Note: ends}
 	return []adapter.Row{
-		{Native: "TaskStart", Type: ahp.SessionStart, Can: []adapter.Ability{context}, Note: "can't be refused (measured)"},
-		{Native: "TaskResume", Type: ahp.SessionStart, Can: []adapter.Ability{context}},
+		{Native: "TaskStart", Type: ahp.SessionStart, Note: "can't be refused, and adds nothing for the model (measured)"},
+		{Native: "TaskResume", Type: ahp.SessionStart},
 		{Native: "UserPromptSubmit", Type: ahp.TurnStart, Note: "the command line doesn't wait for it, and fires none in headless runs", Can: []adapter.Ability{
-			can(ahp.EffectDeny, adapter.Native, adapter.BestEffort, "in the extension, as documented"), can(ahp.EffectModify, adapter.Denies, adapter.BestEffort, ""), context}},
+			can(ahp.EffectDeny, adapter.Native, adapter.BestEffort, editor), can(ahp.EffectModify, adapter.Denies, adapter.BestEffort, ""),
+			can(ahp.EffectInject, adapter.Native, adapter.BestEffort, editor)}},
 		{Native: "PreToolUse", Type: ahp.ToolBefore, Can: []adapter.Ability{
 			can(ahp.EffectDeny, adapter.Native, adapter.Enforced, ends), can(ahp.EffectAsk, adapter.Denies, adapter.Enforced, "a review has no effect"),
-			can(ahp.EffectModify, adapter.Denies, adapter.Enforced, "a rewrite has no effect"), context, stop(adapter.Enforced)}},
-		{Native: "PostToolUse", Type: ahp.ToolAfter, Can: []adapter.Ability{context, stop(adapter.BestEffort)}},
+			can(ahp.EffectModify, adapter.Denies, adapter.Enforced, "a rewrite has no effect"), context, stop}},
+		{Native: "PostToolUse", Type: ahp.ToolAfter, Can: []adapter.Ability{context, stop}},
 		{Native: "PreCompact", Type: ahp.ContextCompactBefore, Note: "the command line fires none"},
 		{Native: "TaskComplete", Type: ahp.TurnEnd},
 		{Native: "TaskCancel", Type: ahp.TurnEnd},

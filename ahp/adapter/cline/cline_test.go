@@ -40,7 +40,7 @@ func TestHost(t *testing.T) {
 		Event: []string{"hookName"},
 		Tool:  []string{"tool_call.name", "tool_result.name", "preToolUse.toolName", "postToolUse.toolName"},
 		Input: []string{"tool_call.input", "tool_result.input", "preToolUse.parameters", "postToolUse.parameters"},
-		Keys:  keys("TaskStart", "TaskResume", "UserPromptSubmit", "PreToolUse", "PostToolUse"), Prefix: "HOOK_CONTROL\t",
+		Keys:  keys("UserPromptSubmit", "PreToolUse", "PostToolUse"), Prefix: "HOOK_CONTROL\t",
 		Call: adapter.Call{ID: "call-1", Name: "run_commands", Input: ahp.Raw(`{"command":"rm -rf build","timeout":5}`)},
 	})
 }
