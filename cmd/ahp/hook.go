@@ -36,7 +36,7 @@ func resume(ctx context.Context, h *hookline.Attempt) (a hookd.Answer) {
 		}
 	}
 	if err != nil {
-		return hookd.ByPolicy(hosts.Lookup(h.Call.Host), &h.Call, h.Call.Native, "Refused: this call could not be checked. "+adapter.Clean(err.Error()))
+		return hookd.ByPolicy(hosts.Lookup(h.Call.Host), nil, &h.Call, h.Call.Native, "Refused: this call could not be checked. "+adapter.Clean(err.Error()))
 	}
 	return a
 }

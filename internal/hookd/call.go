@@ -13,7 +13,8 @@
 package hookd
 
 import (
-	"errors"
+	"bytes"
+	"fmt"
 
 	"github.com/abhed/abhed/ahp/adapter"
 	"github.com/abhed/abhed/internal/hookline"
@@ -35,22 +36,22 @@ type Call = hookline.Call
 // Answer is what "ahp hook" prints and how it exits.
 type Answer = hookline.Answer
 
-// answer puts text on the stream that d names, for a refusal, and on standard output
-// for anything else. A refusal that the host takes from standard output with exit code
-// 0 is an answer to deliver, unless it takes every refusal so: the installed line knows
-// one form of refusal per host.
-func answer(h *adapter.Host, row *adapter.Row, deny bool, text []byte) (Answer, error) {
+// answer puts the text of h's answer where a line that was installed for named delivers
+// it. Such a line knows one form of refusal, that of named: a refusal which h takes from
+// standard output with exit code 0 is, for another line than its own, an answer to
+// deliver.
+func answer(named, h *adapter.Host, row *adapter.Row, v *adapter.Verdict, text []byte) (Answer, error) {
 	switch {
-	case !deny && len(text) == 0:
-		return Answer{Code: ExitPass}, nil
-	case !deny:
-		return Answer{Code: ExitDeliver, Stdout: text}, nil
+	case v.Deny == "" && v.Silent():
+		return Answer{Code: ExitPass, Stdout: text}, nil
 	case len(text) == 0:
-		return Answer{}, errors.New("bug: a refusal without a text")
+		return Answer{}, fmt.Errorf("bug: the verdict for %s has an effect, and the adapter of %s said nothing", row.Native, h.Name)
+	case v.Deny == "":
+		return Answer{Code: ExitDeliver, Stdout: text}, nil
 	}
 	d := h.Delivery(row)
 	a := Answer{Code: ExitDeny}
-	if d != h.Deny {
+	if d != named.Deny {
 		a.Code = ExitDeliver
 	}
 	if d.Stream == adapter.Stderr {
@@ -63,33 +64,58 @@ func answer(h *adapter.Host, row *adapter.Row, deny bool, text []byte) (Answer, 
 
 // ByPolicy returns the answer to a call that could not be judged: a refusal with
 // reason, or nothing where the line says that such calls pass or the host can't refuse
-// this event. h may be nil for an unknown host.
-func ByPolicy(h *adapter.Host, c *Call, native, reason string) Answer {
-	if c.Open {
-		return pass(h, native)
+// this event. The line was installed for named; h is the host that really runs it, or
+// nil for named. named may be nil for an unknown host.
+func ByPolicy(named, h *adapter.Host, c *Call, native, reason string) Answer {
+	if h == nil {
+		h = named
 	}
 	if h == nil { // no form of refusal is known: no answer at all is the wrapper's business
 		return Answer{Code: 1, Stderr: []byte(reason)}
 	}
-	row := h.Row(native)
-	if row == nil && len(h.Rows) > 0 { // unknown, so perhaps the one that matters
-		row = &h.Rows[0]
+	row := likely(h, native, c.Data)
+	if c.Open || row == nil || !row.Denies() {
+		return pass(h, row)
 	}
-	if row == nil || !row.Denies() {
-		return pass(h, native)
-	}
-	a, err := answer(h, row, true, h.Refusal(row.Native, adapter.Clean(reason)))
+	v := &adapter.Verdict{Deny: adapter.Clean(reason)}
+	a, err := answer(named, h, row, v, h.Refusal(row.Native, v.Deny))
 	if err != nil {
 		return Answer{Code: 1, Stderr: []byte(reason)}
 	}
 	return a
 }
 
+// likely returns the row of an event that could not be read: the one that is named, or
+// else the only one whose name the data holds, as a string, near its start. It is the
+// first that can refuse where that doesn't tell: the event may be the one that matters.
+func likely(h *adapter.Host, native string, data []byte) *adapter.Row {
+	if row := h.Row(native); row != nil {
+		return row
+	}
+	var found, gate *adapter.Row
+	several := false
+	head := data[:min(len(data), 64<<10)]
+	for i := range h.Rows {
+		r := &h.Rows[i]
+		if gate == nil && r.Denies() {
+			gate = r
+		}
+		if bytes.Contains(head, []byte(`"`+r.Native+`"`)) {
+			several = several || found != nil
+			found = r
+		}
+	}
+	if found != nil && !several {
+		return found
+	}
+	return gate
+}
+
 // pass returns the answer that lets a call go on: some hosts need a document.
-func pass(h *adapter.Host, native string) Answer {
+func pass(h *adapter.Host, row *adapter.Row) Answer {
 	a := Answer{Code: ExitPass}
-	if h != nil {
-		a.Stdout = h.Blank(native)
+	if row != nil {
+		a.Stdout = h.Blank(row.Native)
 	}
 	return a
 }

@@ -23,7 +23,8 @@ type judgement struct {
 	j     *Judge
 	c     *Call
 	began time.Time
-	host  *adapter.Host
+	named *adapter.Host // for which the line was installed
+	host  *adapter.Host // which runs it
 	event *adapter.Event
 	plan  *plan
 	state *hookstate.Session
@@ -36,7 +37,7 @@ func (x *judgement) policy(why error) Answer {
 	if x.event != nil {
 		native = x.event.Row.Native
 	}
-	a := ByPolicy(x.host, x.c, native, "Refused: this call could not be checked. "+adapter.Clean(why.Error())+"\nThat is a fault of the check and no judgement of the call; the person can see more with \"ahp log\" and \"ahp doctor\".")
+	a := ByPolicy(x.named, x.host, x.c, native, "Refused: this call could not be checked. "+adapter.Clean(why.Error())+"\nThat is a fault of the check and no judgement of the call; the person can see more with \"ahp log\" and \"ahp doctor\".")
 	x.entry.Decision = hooklog.Deny
 	if a.Code == ExitPass {
 		x.entry.Decision = hooklog.Pass
@@ -96,15 +97,13 @@ func (x *judgement) read() error {
 	if named == nil {
 		return fmt.Errorf("the host %.60q isn't known", x.c.Host)
 	}
-	x.host = named
-	if real := hosts.Recognise(named, x.c.Data, x.c.Markers); real != named {
-		x.host = real
-	}
-	e, err := hosts.Read(x.host, adapter.Input{Data: x.c.Data, Native: x.c.Native, Markers: x.c.Markers})
+	x.named, x.host = named, named
+	real := hosts.Recognise(named, x.c.Data, x.c.Markers)
+	e, err := hosts.Read(real, adapter.Input{Data: x.c.Data, Native: x.c.Native, Markers: x.c.Markers})
 	if err != nil {
 		return err
 	}
-	x.event = e
+	x.host, x.event = real, e
 	a := e.AHP
 	a.ID, a.Source, a.Time = newID(), x.j.source+":"+x.host.Name, ahp.Timestamp(time.Now())
 	x.entry.ID, x.entry.Time, x.entry.Host, x.entry.HostVersion, x.entry.Native, x.entry.Type = a.ID, a.Time, x.host.Name, e.Version, e.Row.Native, a.Type
@@ -299,12 +298,9 @@ func (x *judgement) say(o *ahp.Outcome) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	a, err := answer(x.host, row, v.Deny != "", text)
+	a, err := answer(x.named, x.host, row, v, text)
 	if err != nil {
 		return Answer{}, err
-	}
-	if !v.Silent() && v.Deny == "" && a.Code == ExitPass {
-		return Answer{}, fmt.Errorf("bug: the verdict for %s has an effect, and the adapter of %s said nothing", row.Native, x.host.Name)
 	}
 	x.conclude(o, v, repeat)
 	if err := x.j.log.Append(x.entry); err != nil {

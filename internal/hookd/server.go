@@ -1,6 +1,7 @@
 package hookd
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/abhed/abhed/internal/hookline"
@@ -132,7 +134,22 @@ func (s *service) run(ctx context.Context) error {
 	if s.opts.Ready != nil {
 		s.opts.Ready()
 	}
-	var failed error
+	failed := s.accept()
+	s.conns.Wait()
+	cancel()
+	tending.Wait()
+	return failed
+}
+
+// idleWorkers is how many goroutines wait for the next call: what judges has a deep
+// stack, which a new goroutine has to grow each time.
+const idleWorkers = 16
+
+// accept gives each connection to a goroutine, until the service retires.
+func (s *service) accept() (failed error) {
+	next := make(chan *net.UnixConn)
+	defer close(next)
+	var idle atomic.Int32
 	for {
 		s.slots <- struct{}{}
 		conn, err := s.listen.AcceptUnix()
@@ -142,18 +159,30 @@ func (s *service) run(ctx context.Context) error {
 				failed = fmt.Errorf("the service can't accept calls: %w", err)
 				s.retire()
 			}
-			break
+			return failed
+		}
+		select {
+		case next <- conn:
+			continue
+		default: // nobody is idle
 		}
 		s.conns.Go(func() {
-			defer func() { <-s.slots }()
-			defer conn.Close()
-			_ = run.Protect(func() error { s.serve(conn); return nil }) // the hook judges by itself then
+			for is := true; is; {
+				s.attend(conn)
+				if is = idle.Add(1) <= idleWorkers; is {
+					conn, is = <-next
+				}
+				idle.Add(-1)
+			}
 		})
 	}
-	s.conns.Wait()
-	cancel()
-	tending.Wait()
-	return failed
+}
+
+// attend serves one connection.
+func (s *service) attend(conn *net.UnixConn) {
+	defer func() { <-s.slots }()
+	defer conn.Close()
+	_ = run.Protect(func() error { s.serve(conn); return nil }) // the hook judges by itself then
 }
 
 // tend looks after what time brings: the log on disk, idle sessions, the idle end.
@@ -227,7 +256,7 @@ func (s *service) serve(conn *net.UnixConn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Now().Add(frameTime))
-	fields, err := hookline.ReadFrame(conn, MaxEvent+hookline.MaxSmall)
+	fields, err := hookline.ReadFrame(bufio.NewReaderSize(conn, 8<<10), MaxEvent+hookline.MaxSmall)
 	if err != nil || len(fields) == 0 {
 		return
 	}
