@@ -95,7 +95,7 @@ func isFilePath(s string) bool {
 // isSecretName reports whether a member or option of this name holds a secret;
 // names that end in Env or Ref refer to one.
 func isSecretName(name string) bool {
-	flat := strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
+	flat := strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(name, "-", ""), "_", ""))
 	switch flat {
 	case "token", "secret", "password", "passwd", "authorization", "apikey", "accesstoken", "refreshtoken",
 		"bearertoken", "authtoken", "clientsecret", "privatekey", "credential", "credentials":

@@ -182,7 +182,7 @@ func (r *reader) members(names string) []string {
 }
 
 func oneOf(name, names string) bool {
-	flat := strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+	flat := strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(name, "_", ""), "-", ""))
 	return flat != "" && strings.Contains(" "+names+" ", " "+flat+" ")
 }
 
