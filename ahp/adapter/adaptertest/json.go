@@ -72,7 +72,7 @@ func paths(v ahp.Raw, outer string, f func(path string, v ahp.Raw)) {
 	}
 }
 
-// with returns the document with the member at path changed by edit: nil removes it.
+// with returns the document with the member at path changed by edit: an empty one removes it.
 // changed tells whether it was there.
 func with(v ahp.Raw, path string, edit func(ahp.Raw) ahp.Raw) (out ahp.Raw, changed bool) {
 	members, is := object(v)
@@ -92,7 +92,7 @@ func with(v ahp.Raw, path string, edit func(ahp.Raw) ahp.Raw) (out ahp.Raw, chan
 	if !changed {
 		return v, false
 	}
-	if inner == nil {
+	if len(inner) == 0 {
 		delete(members, name)
 	} else {
 		members[name] = inner

@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +35,7 @@ func shapes(t *testing.T, h *adapter.Host, o Options) {
 				refused("an event of another name", changed)
 			}
 		}
+		damaged(t, h, &o, s.name, data)
 		without(data, o.Needed, refused)
 		if e.AHP.Call == nil {
 			continue
@@ -57,6 +59,31 @@ func shapes(t *testing.T, h *adapter.Host, o Options) {
 	if tools == 0 && len(o.Tool) > 0 {
 		t.Error("no sample is a call with the tool's name: nothing was tried without it")
 	}
+}
+
+// damaged changes every member of an event in turn, but for those of a tool's input,
+// which may be anything: what is still read must be a valid event.
+func damaged(t *testing.T, h *adapter.Host, o *Options, name string, data ahp.Raw) {
+	t.Helper()
+	paths(data, "", func(path string, _ ahp.Raw) {
+		if slices.ContainsFunc(o.Input, func(in string) bool { return strings.HasPrefix(path, in+".") }) {
+			return
+		}
+		for _, value := range []string{"", `null`, `-7`, `""`, `"x"`, `{}`, `[]`, `[{}]`} {
+			changed, did := with(data, path, func(ahp.Raw) ahp.Raw { return ahp.Raw(value) })
+			if !did { // a name with a dot
+				return
+			}
+			e, err := read(h, o, name, changed)
+			if err != nil {
+				continue
+			}
+			Complete(e.AHP)
+			if err := e.AHP.Validate(); err != nil || e.AHP.Type != e.Row.Type {
+				t.Errorf("%s with %s changed to %q is read as %s, which is not valid: %v", name, path, value, e.AHP.Type, err)
+			}
+		}
+	})
 }
 
 // without tries the event without one of the members, which other spellings may have.

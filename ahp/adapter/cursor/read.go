@@ -38,6 +38,9 @@ func read(h *adapter.Host, in adapter.Input, names map[string]string) (*adapter.
 	} else {
 		other(o, e, &b, in)
 	}
+	if row.Type == ahp.SessionStart || row.Type == ahp.SessionEnd {
+		o.Need("conversation_id", "session_id")
+	}
 	if err := o.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", native, err)
 	}

@@ -75,7 +75,7 @@ func profile() *shape.Profile {
 		"userPromptSubmit": shape.Prompt, "UserPromptSubmit": shape.Prompt, "preToolUse": shape.Before, "PreToolUse": shape.Before,
 		"postToolUse": shape.After, "PostToolUse": shape.After, "stop": shape.Stop, "Stop": shape.Stop,
 	}
-	return &shape.Profile{Host: "kiro", Kinds: kinds, Last: []string{"assistant_response"}, Show: show, MCP: mcp}
+	return &shape.Profile{Host: "kiro", Sessionless: true, Kinds: kinds, Last: []string{"assistant_response"}, Show: show, MCP: mcp}
 }
 
 func read(h *adapter.Host, in adapter.Input) (*adapter.Event, error) {

@@ -74,6 +74,9 @@ type Profile struct {
 	// Strict tells that the host always sends a session id, and an input with a call: a
 	// payload without is an unknown shape, and not a call without arguments.
 	Strict bool
+	// Sessionless tells that the host says no session even where one starts or ends, and
+	// that the caller makes one up.
+	Sessionless bool
 	// Own builds the events of kind Own.
 	Own func(native string, o *adapter.Object, b *adapter.Base, data []byte) *ahp.Event
 }
@@ -111,6 +114,9 @@ func (p *Profile) ReadAs(h *adapter.Host, in adapter.Input, o *adapter.Object, n
 	out := &adapter.Event{Row: row}
 	b := p.base(o, out)
 	p.event(o, out, &b, kind, in)
+	if !p.Sessionless && (row.Type == ahp.SessionStart || row.Type == ahp.SessionEnd) {
+		o.Need(or(p.Session, "session_id")...)
+	}
 	if err := o.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", native, err)
 	}
