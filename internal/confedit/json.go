@@ -74,12 +74,11 @@ func (d *JSON) parse() error {
 	return nil
 }
 
-// place is where the parser says that it stopped.
-var place = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
-
 func (d *JSON) syntax(err error) error {
 	msg := err.Error()
 	e := &Error{Name: d.name, Msg: msg}
+	// The parser says in its text alone where it stopped.
+	place := regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
 	if m := place.FindStringSubmatch(msg); m != nil {
 		e.Line, _ = strconv.Atoi(m[1])
 		e.Column, _ = strconv.Atoi(m[2])

@@ -18,6 +18,8 @@ const maxDiff = 4 << 20
 // they are secret are not shown.
 func (p *Plan) Diff() string {
 	var b strings.Builder
+	secret := secret()
+	mask := func(line string) string { return secret.ReplaceAllString(line, `$1"…"`) }
 	for _, f := range p.Files {
 		if f.Action == Keep {
 			continue
@@ -33,15 +35,16 @@ func (p *Plan) Diff() string {
 		if bytes.Equal(f.Before, f.After) {
 			fmt.Fprintf(&b, "mode %v\n", f.mode)
 		}
-		writeHunks(&b, compare(splitLines(f.Before), splitLines(f.After)))
+		writeHunks(&b, mask, compare(splitLines(f.Before), splitLines(f.After)))
 	}
 	return b.String()
 }
 
-// secret matches a member whose value nobody needs to see.
-var secret = regexp.MustCompile(`(?i)("?[\w.-]*(?:key|token|secret|password|authorization|credential)[\w.-]*"?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'[^']*')`)
-
-func masked(line string) string { return secret.ReplaceAllString(line, `$1"…"`) }
+// secret matches a member whose value nobody needs to see. It is compiled when it is
+// needed: the program starts for every tool call.
+func secret() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)("?[\w.-]*(?:key|token|secret|password|authorization|credential)[\w.-]*"?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'[^']*')`)
+}
 
 func splitLines(data []byte) []string {
 	if len(data) == 0 {
@@ -108,7 +111,7 @@ func compare(a, b []string) []diffLine {
 func same(a, b string) bool { return strings.TrimSuffix(a, "\n") == strings.TrimSuffix(b, "\n") }
 
 // writeHunks writes the changed parts with some lines around them.
-func writeHunks(out *strings.Builder, lines []diffLine) {
+func writeHunks(out *strings.Builder, mask func(string) string, lines []diffLine) {
 	for i := 0; i < len(lines); {
 		first := i
 		for first < len(lines) && lines[first].mark == ' ' {
@@ -150,7 +153,7 @@ func writeHunks(out *strings.Builder, lines []diffLine) {
 		}
 		fmt.Fprintf(out, "@@ -%d,%d +%d,%d @@\n", from, before, to, after)
 		for _, l := range lines[start:end] {
-			fmt.Fprintf(out, "%c%s\n", l.mark, strings.TrimRight(masked(l.text), "\r\n"))
+			fmt.Fprintf(out, "%c%s\n", l.mark, strings.TrimRight(mask(l.text), "\r\n"))
 		}
 		i = end
 	}

@@ -500,3 +500,16 @@ func TestBackup(t *testing.T) {
 		t.Errorf("%q, %q", read(t, path), p.Remains)
 	}
 }
+
+// Another host's event in a host's file is named, with file, line and key.
+func TestForeignEventIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, hostconf.User)
+	path := filepath.Join(w.o.Roots.Home, ".gemini/settings.json")
+	w.write(t, path, "{\"hooks\": {\n  \"PreToolUse\": [],\n  \"BeforeTool\": [],\n  \"BeforeToolSelection\": []}}")
+	p := w.install(t, "gemini")
+	want := []string{path + ":2: hooks.PreToolUse is an event of claude-code and none of gemini: what is registered there never runs"}
+	if diff := cmp.Diff(want, p.Remains); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

@@ -238,3 +238,19 @@ func TestParseLine(t *testing.T) {
 		}
 	}
 }
+
+// Words come out of every shell as they went in.
+func TestShellWords(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{`C:\Programs\me\x.exe`, `C:\Program Files\x y.exe`, `/home/a b/c'd$e;f`, "`id`", "$(id)", "!x", "~", "*", "", "-n", `\`, "%s\\n", "é", "a\tb", "#x"} {
+		command, err := shellWords([]string{"/usr/bin/printf", "<%s>", word, word})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for shell, start := range shells(t) {
+			if got := start(t, command, ""); got.stdout != "<"+word+"><"+word+">" {
+				t.Errorf("%s: %q came out as %q of %s", shell, word, got.stdout, command)
+			}
+		}
+	}
+}

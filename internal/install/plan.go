@@ -170,6 +170,9 @@ func (p *Plan) add(u unit, o Options, old *manifest) error {
 		return err
 	}
 	f.After = after
+	if u.remark != nil {
+		p.Remains = append(p.Remains, u.remark(after)...)
+	}
 	was := old.find(u.path)
 	switch {
 	case f.Before == nil:

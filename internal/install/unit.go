@@ -23,6 +23,8 @@ type unit struct {
 	strip func(data []byte, traces []confedit.Trace) ([]byte, error)
 	// whole tells that the file is ours alone: without our text it goes.
 	whole bool
+	// remark says what in the file a person should look at; nil for nothing.
+	remark func(data []byte) []string
 	// outside tells that a project's installation has it in the person's home.
 	outside bool
 }
@@ -149,7 +151,33 @@ func targetUnits(h hostconf.Host, dialect *adapter.Host, t hostconf.Target, o Op
 			return d.Bytes(), d.Traces(), nil
 		}
 	}
+	u.remark = func(data []byte) []string {
+		d, err := read(data)
+		if err != nil || t.Shape == hostconf.List {
+			return nil
+		}
+		return foreignEvents(d, h, dialect, path)
+	}
 	return []unit{u}, nil
+}
+
+// foreignEvents finds hooks of others that never run, because their event is one of
+// another host's. The host itself says so in a notice at most.
+func foreignEvents(d *confedit.JSON, h hostconf.Host, dialect *adapter.Host, path string) []string {
+	var out []string
+	for _, f := range d.List("hooks", "*") {
+		name := f.Path[1]
+		if _, is := h.Event(name); is || h.Unregistered[name] != "" || dialect != nil && dialect.Row(name) != nil {
+			continue
+		}
+		for _, other := range hostconf.All() {
+			if _, is := other.Event(name); is {
+				out = append(out, fmt.Sprintf("%s:%d: hooks.%s is an event of %s and none of %s: what is registered there never runs", path, f.Line, name, other.Name, h.Name))
+				break
+			}
+		}
+	}
+	return out
 }
 
 // ownFile is a file that is ours alone.
