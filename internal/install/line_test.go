@@ -22,27 +22,41 @@ type answer struct {
 	code           int
 }
 
-// shells returns every shell that a host may hand the line to.
-func shells(t *testing.T) map[string]func(t *testing.T, line, stdin string) answer {
-	t.Helper()
-	program := func(args ...string) func(t *testing.T, line, stdin string) answer {
-		return func(t *testing.T, line, stdin string) answer {
-			t.Helper()
-			cmd := exec.Command(args[0], append(args[1:], line)...)
-			return run(t, cmd, stdin)
-		}
+// shell runs a command line.
+type shell func(t *testing.T, line, stdin string) answer
+
+func program(args ...string) shell {
+	return func(t *testing.T, line, stdin string) answer {
+		t.Helper()
+		cmd := exec.Command(args[0], append(args[1:], line)...)
+		return run(t, cmd, stdin)
 	}
-	list := map[string]func(t *testing.T, line, stdin string) answer{
+}
+
+// inShells runs f with the shells that a host may hand the line to. Those that a
+// machine need not have are tried apart.
+func inShells(t *testing.T, f func(t *testing.T, shells map[string]shell)) {
+	t.Helper()
+	t.Run("usual", func(t *testing.T) {
+		t.Parallel()
+		f(t, usualShells(t))
+	})
+	t.Run("busybox", func(t *testing.T) {
+		t.Parallel()
+		f(t, map[string]shell{"busybox": program(require.Path(t, "busybox"), "sh", "-c")})
+	})
+}
+
+func usualShells(t *testing.T) map[string]shell {
+	t.Helper()
+	list := map[string]shell{
 		"sh":       program(require.Path(t, "sh"), "-c"),
 		"dash":     program(require.Path(t, "dash"), "-c"),
 		"bash":     program(require.Path(t, "bash"), "-c"),
 		"bash -eu": program(require.Path(t, "bash"), "-euo", "pipefail", "-c"),
 	}
-	// What a machine need not have is tried where it is.
-	for _, p := range []string{"busybox", "zsh"} {
-		if path, err := exec.LookPath(p); err == nil {
-			list[p] = program(append([]string{path}, map[string][]string{"busybox": {"sh", "-c"}, "zsh": {"-c"}}[p]...)...)
-		}
+	if path, err := exec.LookPath("zsh"); err == nil {
+		list["zsh"] = program(path, "-c")
 	}
 	return list
 }
@@ -111,6 +125,10 @@ exit "$code"
 
 func TestLine(t *testing.T) {
 	t.Parallel()
+	inShells(t, testLine)
+}
+
+func testLine(t *testing.T, shells map[string]shell) {
 	dir := filepath.Join(t.TempDir(), "a b'c$d;e\"f`g\\h%s*é")
 	binary := executable(t, filepath.Join(dir, "ahp"), stub)
 	on := func(d adapter.Delivery) (code int, out, errs string) {
@@ -146,12 +164,12 @@ func TestLine(t *testing.T) {
 			{"killed", "kill", odd, missing},
 			{"ended", "term", odd, missing},
 		} {
-			check(t, fmt.Sprintf("%s, deny by exit %d", c.name, d.Exit), Call{Binary: binary}, d, c.code, c.text, c.want)
+			check(t, shells, fmt.Sprintf("%s, deny by exit %d", c.name, d.Exit), Call{Binary: binary}, d, c.code, c.text, c.want)
 		}
 	}
 }
 
-func check(t *testing.T, name string, call Call, d adapter.Delivery, code, text string, want answer) {
+func check(t *testing.T, shells map[string]shell, name string, call Call, d adapter.Delivery, code, text string, want answer) {
 	t.Helper()
 	call.Host, call.LimitMS = "claude-code", 60000
 	call.Registration = "/r/a b/it's;$x.json"
@@ -167,7 +185,7 @@ func check(t *testing.T, name string, call Call, d adapter.Delivery, code, text 
 				want = answer{} // nobody is refused
 			}
 			stdin := code + "\n" + text + "\nthe rest " + strings.Join(call.Args(), " ")
-			for shell, start := range shells(t) {
+			for shell, start := range shells {
 				if got := start(t, line, stdin); got != want {
 					t.Errorf("%s, on-missing %s, %s, %s: %+v, want %+v\n%s", name, policy, event, shell, got, want, line)
 				}
@@ -179,6 +197,10 @@ func check(t *testing.T, name string, call Call, d adapter.Delivery, code, text 
 // What there may be in the place of the program.
 func TestLineWithoutProgram(t *testing.T) {
 	t.Parallel()
+	inShells(t, testLineWithoutProgram)
+}
+
+func testLineWithoutProgram(t *testing.T, shells map[string]shell) {
 	dir := t.TempDir()
 	place := func(name, text string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
@@ -202,7 +224,7 @@ func TestLineWithoutProgram(t *testing.T) {
 		"no interpreter": place("interpreter", "#!/nowhere/x\nexit 40\n", 0o755),
 		"garbage":        place("garbage", "\x7fELF\x00\x01garbage", 0o755),
 	} {
-		check(t, name, Call{Binary: binary}, d, "40", "", answer{"", refused, 2})
+		check(t, shells, name, Call{Binary: binary}, d, "40", "", answer{"", refused, 2})
 	}
 }
 
@@ -242,12 +264,16 @@ func TestParseLine(t *testing.T) {
 // Words come out of every shell as they went in.
 func TestShellWords(t *testing.T) {
 	t.Parallel()
+	inShells(t, testShellWords)
+}
+
+func testShellWords(t *testing.T, shells map[string]shell) {
 	for _, word := range []string{`C:\Programs\me\x.exe`, `C:\Program Files\x y.exe`, `/home/a b/c'd$e;f`, "`id`", "$(id)", "!x", "~", "*", "", "-n", `\`, "%s\\n", "é", "a\tb", "#x"} {
 		command, err := shellWords([]string{"/usr/bin/printf", "<%s>", word, word})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for shell, start := range shells(t) {
+		for shell, start := range shells {
 			if got := start(t, command, ""); got.stdout != "<"+word+"><"+word+">" {
 				t.Errorf("%s: %q came out as %q of %s", shell, word, got.stdout, command)
 			}
