@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"time"
 
 	"github.com/abhed/abhed/ahp/adapter"
 	"github.com/abhed/abhed/ahp/adapter/hosts"
@@ -20,8 +21,16 @@ func continued(h *hookline.Attempt) int {
 	debug.SetTraceback("none") // standard error is the host's
 	ctx, cancel := context.WithDeadline(context.Background(), h.Until)
 	defer cancel()
-	a := resume(ctx, h)
-	return a.Deliver(h.Until.Add(h.Call.HostLimit() / 20))
+	made := make(chan hookd.Answer, 1)
+	go func() { made <- resume(ctx, h) }() // it ends with the process
+	spare := h.Call.HostLimit() / 50
+	var a hookd.Answer
+	select {
+	case a = <-made:
+	case <-time.After(time.Until(h.Until) + spare): // what doesn't end in time by itself doesn't hold the answer up
+		a = byPolicy(h, errors.New("the check didn't end in time"))
+	}
+	return a.Deliver(h.Until.Add(2 * spare))
 }
 
 // resume returns the answer to h.
@@ -36,9 +45,15 @@ func resume(ctx context.Context, h *hookline.Attempt) (a hookd.Answer) {
 		}
 	}
 	if err != nil {
-		return hookd.ByPolicy(hosts.Lookup(h.Call.Host), nil, &h.Call, h.Call.Native, "Refused: this call could not be checked. "+adapter.Clean(err.Error()))
+		return byPolicy(h, err)
 	}
 	return a
+}
+
+// byPolicy returns the answer to what could not be judged.
+func byPolicy(h *hookline.Attempt, why error) hookd.Answer {
+	named := hosts.Lookup(h.Call.Host)
+	return hookd.ByPolicy(named, hosts.Recognise(named, h.Call.Data, h.Call.Markers), &h.Call, h.Call.Native, "Refused: this call could not be checked. "+adapter.Clean(why.Error()))
 }
 
 // here judges in this process.
@@ -55,6 +70,7 @@ func here(ctx context.Context, h *hookline.Attempt) (hookd.Answer, error) {
 	}
 	o := judgeOptions(h.Call.Home)
 	o.Executable = h.Program
+	o.CloseTimeout = min(300*time.Millisecond, h.Call.HostLimit()/50) // the host waits for the process
 	j, err := hookd.New(o)
 	if err != nil {
 		return hookd.Answer{}, err

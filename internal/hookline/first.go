@@ -51,9 +51,14 @@ func begin(argv []string) *Attempt {
 }
 
 // Deliver writes the answer, and returns the exit code that says so: ExitNone for one
-// that isn't complete, or could not be written whole.
+// that isn't complete, of which only standard error is written, for a person, or that
+// could not be written whole.
 func (a *Answer) Deliver(until time.Time) int {
-	if !a.Complete() || WriteAll(1, a.Stdout, until) != nil || WriteAll(2, a.Stderr, until) != nil {
+	if !a.Complete() {
+		_ = WriteAll(2, a.Stderr, until)
+		return ExitNone
+	}
+	if WriteAll(1, a.Stdout, until) != nil || WriteAll(2, a.Stderr, until) != nil {
 		return ExitNone
 	}
 	return a.Code
