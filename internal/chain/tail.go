@@ -9,7 +9,7 @@ import (
 // lastLine returns the last whole line of a file of the given size, and the offset
 // behind it.
 func lastLine(f io.ReaderAt, size int64) (line []byte, end int64, err error) {
-	step := int64(64 << 10)
+	step := int64(8 << 10)
 	var tail []byte // what was read, from offset at
 	at, last := size, -1
 	for at > 0 && len(tail) <= 2*MaxLine {

@@ -172,6 +172,15 @@ func TestKilledInRotation(t *testing.T) {
 			if ids := sound(t, dir); len(ids) != n {
 				t.Errorf("%d of %d: %v", len(ids), n, ids)
 			}
+			files, err := os.ReadDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files {
+				if info, err := f.Info(); err != nil || info.Sys().(*syscall.Stat_t).Nlink != 1 {
+					t.Errorf("%s has another name too, %v", f.Name(), err)
+				}
+			}
 		})
 	}
 }
@@ -266,6 +275,48 @@ func TestLockedByAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(t, l, "b")
+}
+
+// TestReadersWait holds that a reader sees no line that is being written.
+func TestReadersWait(t *testing.T) {
+	dir := t.TempDir() + "/log"
+	add(t, open(t, dir, hooklog.Options{}), "a", "b")
+	path := filepath.Join(dir, hooklog.File)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	whole, err := os.ReadFile(path)
+	if err == nil {
+		err = errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_EX), f.Truncate(int64(len(whole)-10)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	type result struct {
+		r   *hooklog.Report
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		r, err := hooklog.Verify(dir, nil)
+		done <- result{r, err}
+	}()
+	select {
+	case got := <-done:
+		t.Fatalf("it didn't wait: %+v, %v", got.r, got.err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if _, err := f.WriteAt(whole, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_UN); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-done; got.err != nil || !got.r.OK() || got.r.Torn != 0 || got.r.Lines != 2 {
+		t.Errorf("%+v, %v", got.r, got.err)
+	}
 }
 
 func TestNoLog(t *testing.T) {
