@@ -69,7 +69,11 @@ func damaged(t *testing.T, h *adapter.Host, o *Options, name string, data ahp.Ra
 		if slices.ContainsFunc(o.Input, func(in string) bool { return strings.HasPrefix(path, in+".") }) {
 			return
 		}
-		for _, value := range []string{"", `null`, `-7`, `""`, `"x"`, `{}`, `[]`, `[{}]`} {
+		values := []string{"", `-7`, `""`, `{}`, `null`, `"x"`, `[]`, `[{}]`}
+		if strings.Contains(path, ".") {
+			values = values[:4]
+		}
+		for _, value := range values {
 			changed, did := with(data, path, func(ahp.Raw) ahp.Raw { return ahp.Raw(value) })
 			if !did { // a name with a dot
 				return

@@ -81,7 +81,7 @@ func rows() []adapter.Row {
 	replaced.Level = adapter.BestEffort
 	before := []adapter.Ability{
 		sure(ahp.EffectDeny, adapter.Native, ""), sure(ahp.EffectAsk, adapter.Native, "refused in headless runs"),
-		sure(ahp.EffectModify, adapter.Native, "another hook that rewrites and ends later wins"), context, notice, stop,
+		sure(ahp.EffectModify, adapter.Native, "another hook that rewrites and ends later wins; beside a question it is documented, not measured"), context, notice, stop,
 	}
 	return []adapter.Row{
 		{Native: "PreToolUse", Type: ahp.ToolBefore, Can: before},
