@@ -244,3 +244,23 @@ func TestProtectionComesFirst(t *testing.T) {
 		}
 	}
 }
+
+// TestNativeOnRequest: a backend sees the agent's own event only if it asks for it, and
+// the log never has it.
+func TestNativeOnRequest(t *testing.T) {
+	for include, want := range map[bool]bool{true: true, false: false} {
+		w := newWorld(t, hookd.Options{})
+		document := w.document(hook{mode: "show native", policy: "fail-closed"})
+		if include {
+			document = strings.Replace(document, `"mode":"intercept"`, `"mode":"intercept","includeNative":true`, 1)
+		}
+		w.register(document)
+		w.do(hookd.Call{Data: bash("s", "t1", w.home, "echo hi")})
+		if got := strings.Contains(w.noted(), `native {"cwd":`); got != want {
+			t.Errorf("asked for: %v, seen: %v: %s", include, got, w.noted())
+		}
+		if e := w.last(); strings.Contains(string(e.Event), "hook_event_name") {
+			t.Errorf("the log has the native event: %s", e.Event)
+		}
+	}
+}

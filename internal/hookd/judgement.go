@@ -1,6 +1,7 @@
 package hookd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -74,6 +75,11 @@ func (x *judgement) judge(ctx context.Context) (Answer, error) {
 		return Answer{}, ErrElsewhere
 	}
 	x.plan, x.entry.Registration = p, p.sources
+	if p.native {
+		if x.event.AHP.Native = x.event.Native; x.event.AHP.Native == nil {
+			x.event.AHP.Native = bytes.TrimSpace(bytes.TrimPrefix(x.c.Data, []byte("\xef\xbb\xbf")))
+		}
+	}
 	if x.once() {
 		return x.twice(ctx)
 	}
@@ -273,7 +279,9 @@ func (x *judgement) heard(o *ahp.Outcome) (err error) {
 	if x.entry.Answers, err = hooklog.AnswersOf(o.Trace); err != nil {
 		return err
 	}
-	x.entry.Event, err = x.event.AHP.Encode()
+	e := *x.event.AHP
+	e.Native = nil // the log has what was judged
+	x.entry.Event, err = e.Encode()
 	return err
 }
 

@@ -46,6 +46,9 @@ func (b *scripted) note(e *ahp.Event, how string) {
 	}
 	defer f.Close()
 	fmt.Fprintln(f, how, e.Type, b.mode)
+	if b.mode == "show native" {
+		fmt.Fprintf(f, "native %s\n", e.Native)
+	}
 }
 
 func (b *scripted) Observe(_ context.Context, e *ahp.Event) { b.note(e, "observed") }

@@ -36,9 +36,10 @@ type plan struct {
 	// harness of its own; environ that a credential is a variable's, which a service
 	// may not have.
 	own, environ bool
-	budget       time.Duration // the sum of the longest chain's deadlines
-	manifest     *ahp.Manifest
-	protect      *selfprotect.Set
+	// native tells that a subscription asks for the provider's own event.
+	native   bool
+	manifest *ahp.Manifest
+	protect  *selfprotect.Set
 
 	mu       sync.Mutex // guards what follows
 	sessions map[string]*seat
@@ -137,9 +138,7 @@ func (p *plan) learn(j *Judge) {
 			p.environ = true
 		}
 		for k := range b.Subscriptions {
-			if t := b.Subscriptions[k].TimeoutMs; t != nil {
-				p.budget += time.Duration(min(*t, 3_600_000)) * time.Millisecond
-			}
+			p.native = p.native || b.Subscriptions[k].IncludeNative
 		}
 	}
 }
