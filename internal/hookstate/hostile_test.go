@@ -136,13 +136,26 @@ func TestDeliveriesAreSwept(t *testing.T) {
 		}
 	}
 	_, _, err = x.Once("0", func() []byte {
-		if _, _, err := x.Once("new", func() []byte { return nil }); err != nil { // "0" is in use
+		left, _ := filepath.Glob(dir + "/deliveries/*.once")
+		if len(left) != 1 {
+			t.Errorf("%d are left", len(left))
+		}
+		for _, f := range append(left, dir+"/deliveries/.swept") {
+			if err := os.Chtimes(f, old, old); err != nil {
+				t.Error(err)
+			}
+		}
+		// "0" is in use, so that it stays.
+		if _, _, err := x.Once("new", func() []byte { return nil }); err != nil {
 			t.Error(err)
 		}
-		return nil
+		return []byte("zero")
 	})
-	if left, _ := filepath.Glob(dir + "/deliveries/*.once"); len(files) != 10 || len(left) > 2 || err != nil {
-		t.Errorf("%d before, %d left, %v", len(files), len(left), err)
+	if err != nil || len(files) != 10 {
+		t.Errorf("%d before, %v", len(files), err)
+	}
+	if answer, again, err := x.Once("0", func() []byte { return nil }); string(answer) != "zero" || !again || err != nil {
+		t.Errorf("what was in use is gone: %s, %v, %v", answer, again, err)
 	}
 }
 
