@@ -64,6 +64,12 @@ func (s *shell) judge(words, assigns []string, stdin string) string {
 	}
 	printed, defined := s.defined[c.name]
 	c.foreign = c.foreign || defined || isPattern(c.name) && c.name != "["
+	switch c.name { // what these take is no name of a file, or they read globs themselves
+	case "git", "find", "fd", "fdfind", "awk", "gawk", "mawk", "nawk", "sed", "gsed", "pkill", "pgrep", "killall", "echo", "printf", "grep":
+		for i := range c.args {
+			c.args[i] = plainText(c.args[i])
+		}
+	}
 	if inner, env, is := s.wrapped(c); is {
 		return s.judge(inner, append(assigns, env...), stdin)
 	}
@@ -192,7 +198,7 @@ func (s *shell) chdir(dir string) {
 // forms in which a program may take a file from it.
 func (s *shell) touches(word string) match {
 	var best match
-	if word == "" || len(word) > maxPath {
+	if word == "" || len(word) > maxPath || strings.Contains(word, "\n") {
 		return best
 	}
 	for _, form := range wordForms(word) {
@@ -249,7 +255,7 @@ func (s *shell) changes(words []string) {
 			return
 		}
 		if strings.ContainsAny(w, " \n\t\"'();") { // a text of its own
-			s.deny(s.judgement.set.mention(w, false))
+			s.deny(s.judgement.set.mention(plainText(w), false))
 		}
 	}
 }
@@ -266,7 +272,7 @@ func (s *shell) named(words ...string) {
 // trees judges the folders in words whose whole tree is changed.
 func (s *shell) trees(words []string, keep func(string) bool) {
 	for _, w := range words {
-		if strings.HasPrefix(w, "-") || s.done() {
+		if w == "" || strings.HasPrefix(w, "-") || s.done() {
 			continue
 		}
 		for _, dir := range s.cwds {

@@ -30,6 +30,11 @@ func text(s string) expand.Variable {
 
 // set notes a value.
 func (s *shell) set(name string, v expand.Variable) {
+	v.Str = plainText(v.Str)
+	v.List = slices.Clone(v.List)
+	for i := range v.List {
+		v.List[i] = plainText(v.List[i])
+	}
 	if s.budget--; len(v.Str) > maxValue || len(v.List) > maxFields {
 		v = text(anyText)
 	}

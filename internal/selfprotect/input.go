@@ -56,7 +56,7 @@ func (j *judgement) foreign(text string) {
 }
 
 // code judges the text of a program.
-func (j *judgement) code(text string) { j.deny(j.set.mention(text, true)) }
+func (j *judgement) code(text string) { j.deny(j.set.mention(plainText(text), true)) }
 
 // environment reads a member that sets variables.
 func environment(v any) map[string]string {

@@ -18,7 +18,7 @@ func readers(name string) (writes string, is bool) {
 		"column", "nl", "od", "hexdump", "strings", "fold", "fmt", "tac", "rev", "expand", "join", "look", "pr", "zcat", "bat", "batcat", "colordiff",
 		"getfacl", "lsattr", "ls", "ll", "eza", "exa", "lsof", "which", "type", "whereis", "man", "pwd", "true", "false", ":", "date", "sleep",
 		"wait", "pgrep", "pidof", "ps", "id", "whoami", "uname", "hostname", "seq", "dirs", "hash", "jobs", "history", "help", "return", "break", "continue", "exit",
-		"shift", "getopts", "unset", "ulimit", "umask", "times", "shopt", "xxd", "uniq", "glow", "delta", "wdiff", "nproc", "cloc", "tokei", "scc", "unalias", "trap", "yes":
+		"shift", "getopts", "unset", "ulimit", "umask", "times", "shopt", "xxd", "uniq", "glow", "delta", "wdiff", "nproc", "cloc", "tokei", "scc", "unalias", "trap", "yes", "expr", "bc", "ip", "logname", "tty", "locale", "getconf", "getent":
 		return "", true
 	case "diff", "sort", "base64", "xmllint", "tree":
 		return "-o --output", true

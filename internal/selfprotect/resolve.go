@@ -190,22 +190,16 @@ func (j *judgement) pattern(p string) match {
 	defer func() { j.budget -= (maxWalk - w.steps) / 64 }()
 	var best match
 	for i, name := range parts {
-		if isPattern(name) {
-			least := 2
-			if name[0] == '.' {
-				least = 1
-			}
-			if literals(name) < least {
-				continue
-			}
+		if isPattern(name) && literals(name) == 0 {
+			continue
 		}
-		best.raise(w.may(s.anywhere, parts[i:], false))
+		best.raise(w.may(s.anywhere, parts[i:], likeness{}))
 	}
 	if best.relation == direct {
 		return best
 	}
 	if !strings.Contains(parts[0], anyText) {
-		if m := w.may(s.anchored, parts, false); m.relation == direct && literals(p) > len(path.Dir(m.place.Path)) {
+		if m := w.may(s.anchored, parts, likeness{sure: true, begun: true}); m.relation == direct && literals(p) > len(path.Dir(m.place.Path))+1 {
 			return m
 		}
 	}

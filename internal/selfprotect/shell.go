@@ -79,6 +79,7 @@ func (s *shell) written() {
 // script judges a text that a shell runs, and returns what it prints as far as that
 // is known.
 func (s *shell) script(src, stdin string) string {
+	src = plainText(src)
 	if strings.TrimSpace(src) == "" || s.done() {
 		return ""
 	}
@@ -102,6 +103,9 @@ func (s *shell) script(src, stdin string) string {
 // words judges a command that can't be parsed by each of its words.
 func (s *shell) words(src string) {
 	for w := range strings.FieldsFuncSeq(src, func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'`();|&<>", r) }) {
+		if literals(w) < 4 {
+			continue
+		}
 		if m := s.touches(w); m.relation == direct {
 			s.deny(m.place)
 		}
@@ -119,8 +123,46 @@ func (s *Set) parse(src string) ([]*syntax.Stmt, bool) {
 	if err != nil {
 		return nil, false
 	}
+	syntax.Walk(f, quoteGlobs)
 	return f.Stmts, true
 }
+
+// The characters of a glob, and the marks that stand for them where they are quoted
+// and so mean themselves.
+const globs, marks = "*?[(", "\x04\x05\x06\x07"
+
+// swapped returns s with each character of from replaced by that of to.
+func swapped(s, from, to string) string {
+	if !strings.ContainsAny(s, from) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if i := strings.IndexRune(from, r); i >= 0 {
+			return rune(to[i])
+		}
+		return r
+	}, s)
+}
+
+// quoteGlobs marks what is quoted in a syntax tree.
+func quoteGlobs(n syntax.Node) bool {
+	switch n := n.(type) {
+	case *syntax.SglQuoted:
+		if !n.Dollar {
+			n.Value = swapped(n.Value, globs, marks)
+		}
+	case *syntax.DblQuoted:
+		for _, p := range n.Parts {
+			if lit, is := p.(*syntax.Lit); is {
+				lit.Value = swapped(lit.Value, globs, marks)
+			}
+		}
+	}
+	return true
+}
+
+// plainText returns a text as it was before its quoted globs were marked.
+func plainText(s string) string { return swapped(s, marks, globs) }
 
 // deep reports whether a text may be nested so deep that to parse it takes too long.
 func deep(src string) bool {

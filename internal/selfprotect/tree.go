@@ -119,17 +119,50 @@ type walker struct {
 	steps int
 }
 
+// likeness is how much of a pattern and of the names that it is compared with are the
+// same text, folders that hold much else apart: what is unknown of a pattern could be
+// any name, and so it counts only where enough of it is known.
+type likeness struct {
+	// same counts the bytes of the pattern that are no unknown stretch, all those of
+	// the names.
+	same, all int
+	// begun says that a name was compared, sure that the first one was known but for
+	// globs, and part that some of it was.
+	begun, sure, part bool
+}
+
+// with returns the likeness after a name and the part of the pattern that it was
+// compared with.
+func (l likeness) with(pat, name string) likeness {
+	if shared(name) {
+		return l
+	}
+	n := literals(pat)
+	l.same, l.all = l.same+n, l.all+len(name)
+	if !l.begun {
+		l.begun = true
+		l.part = n > 1 || n > 0 && pat[0] == '.'
+		l.sure = l.part && !strings.Contains(pat, anyText)
+	}
+	return l
+}
+
+func (l likeness) enough() bool { return l.sure || l.part && 2*l.same >= l.all }
+
 // may follows parts, which may hold unknown stretches and globs, from n. What takes
 // too many steps to tell may be anything.
-func (w *walker) may(n *node, parts []string, own bool) match {
+func (w *walker) may(n *node, parts []string, like likeness) match {
 	if w.steps--; w.steps < 0 {
 		return match{direct, n.some}
 	}
 	if n.place != nil && (n.place.Folder || len(parts) == 0) {
+		if !like.enough() {
+			return match{}
+		}
 		return match{direct, n.place}
 	}
 	if len(parts) == 0 {
-		if own && n.some != nil {
+		if like.begun && like.enough() && n.some != nil {
 			return match{around, n.some}
 		}
 		return match{}
@@ -138,24 +171,24 @@ func (w *walker) may(n *node, parts []string, own bool) match {
 	pat := parts[0]
 	if !isPattern(pat) {
 		if c := n.child(pat); c != nil {
-			return w.may(c, parts[1:], own || !shared(pat))
+			return w.may(c, parts[1:], like.with(pat, pat))
 		}
 		return best
 	}
 	unknown := strings.Contains(pat, anyText)
-	if unknown && strings.Trim(pat, anyText) == "" {
-		best.raise(w.may(n, parts[1:], own))
+	if unknown && strings.Trim(pat, anyText) == "" && (like.begun || n.some == nil) {
+		best.raise(w.may(n, parts[1:], like))
 	}
 	for name, c := range n.next {
 		if best.relation == direct {
 			return best
 		}
 		if fits(pat, name, w.dots) {
-			best.raise(w.may(c, parts[1:], own || !shared(name)))
+			best.raise(w.may(c, parts[1:], like.with(pat, name)))
 		}
 		if head, _, _ := strings.Cut(pat, anyText); unknown && strings.HasPrefix(name, head) {
 			rest := append([]string{pat[len(head):]}, parts[1:]...)
-			best.raise(w.may(c, rest, own || !shared(name)))
+			best.raise(w.may(c, rest, like.with(head+anyText, name)))
 		}
 	}
 	return best
