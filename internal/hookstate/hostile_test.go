@@ -135,7 +135,7 @@ func TestDeliveriesAreSwept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, _, err = x.Once("0", func() []byte {
+	_, _, err = x.Once("busy", func() []byte {
 		left, _ := filepath.Glob(dir + "/deliveries/*.once")
 		if len(left) != 1 {
 			t.Errorf("%d are left", len(left))
@@ -145,16 +145,16 @@ func TestDeliveriesAreSwept(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		// "0" is in use, so that it stays.
+		// "busy" is in use, so that it stays.
 		if _, _, err := x.Once("new", func() []byte { return nil }); err != nil {
 			t.Error(err)
 		}
-		return []byte("zero")
+		return []byte("kept")
 	})
 	if err != nil || len(files) != 10 {
 		t.Errorf("%d before, %v", len(files), err)
 	}
-	if answer, again, err := x.Once("0", func() []byte { return nil }); string(answer) != "zero" || !again || err != nil {
+	if answer, again, err := x.Once("busy", func() []byte { return nil }); string(answer) != "kept" || !again || err != nil {
 		t.Errorf("what was in use is gone: %s, %v, %v", answer, again, err)
 	}
 }
