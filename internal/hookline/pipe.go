@@ -55,7 +55,7 @@ func WriteAll(fd int, b []byte, until time.Time) error {
 	return nil
 }
 
-// await waits until one of the first descriptors can be read or written.
+// await waits until a descriptor, below select's bound of 1024, can be read or written.
 func await(fd int, write bool, until time.Time) error {
 	for {
 		left := time.Until(until)
@@ -64,7 +64,8 @@ func await(fd int, write bool, until time.Time) error {
 		}
 		tv := syscall.NsecToTimeval(int64(left))
 		var set syscall.FdSet
-		set.Bits[0] = 1 << fd
+		width := 1024 / len(set.Bits) // the bits of a word differ from system to system
+		set.Bits[fd/width] = 1 << (fd % width)
 		r, w := &set, (*syscall.FdSet)(nil)
 		if write {
 			r, w = w, r
@@ -74,7 +75,7 @@ func await(fd int, write bool, until time.Time) error {
 		case err == syscall.EINTR:
 		case err != nil:
 			return err
-		case set.Bits[0] != 0:
+		case set.Bits[fd/width] != 0:
 			return nil
 		}
 	}
