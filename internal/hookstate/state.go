@@ -1,334 +1,336 @@
-package selfprotect
+// Package hookstate keeps the little that "ahp hook" has to remember of a host's
+// session from one process to the next: the ids of calls that the host gives none,
+// how often a call was denied, and the answer to a delivery that comes twice.
+//
+// It guarantees that what several processes do with one session is one after the
+// other; that a call's id is the same before and after it, and for the same sequence
+// of calls always the same; that a delivery is judged once within its window, unless
+// who judges it dies or takes too long; that state stays within bounds, the oldest
+// being dropped first; and that folder and files are this account's alone. State that
+// can't be used is an error that says why, never a guess.
+//
+// Do not assume that state lives long: it is a cache, and what falls out of its bounds
+// is forgotten. Do not assume that it is free of secrets: an answer that is kept for
+// its second delivery is kept as it is, for as long as its window and until the next
+// call.
+package hookstate
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
-	"strings"
+	"time"
 
-	"mvdan.cc/sh/v3/expand"
-	"mvdan.cc/sh/v3/syntax"
+	"github.com/abhed/abhed/internal/strictjson"
 )
 
-const (
-	// maxValues bounds the values of a variable that are kept, and maxVersions the
-	// combinations of values that a command is judged with.
-	maxValues, maxVersions = 16, 24
-	// maxFields bounds the words that a command may become.
-	maxFields = 4096
-	// maxValue bounds the bytes of a value and of what a command prints that are kept;
-	// what is longer is unknown.
-	maxValue = 64 << 10
-)
-
-// variable is every value that a variable may have, the newest last.
-type variable struct{ values []expand.Variable }
-
-func text(s string) expand.Variable {
-	return expand.Variable{Set: true, Kind: expand.String, Str: s}
+// Options tunes a Store. The zero value is right for most uses.
+type Options struct {
+	// Sessions is how many sessions are kept; zero means 1024.
+	Sessions int
+	// Entries is how many calls, and how many denied calls, are kept of a session; zero
+	// means 256.
+	Entries int
+	// MaxAnswer is the largest answer in bytes that is kept for a second delivery; zero
+	// means 1 MiB. A larger one is judged again.
+	MaxAnswer int
+	// Window is how long an answer counts for another delivery; zero means 30 s.
+	Window time.Duration
+	// Wait is how long another process is waited for that judges the same delivery;
+	// zero means 30 s. LockWait is the same for its use of a session's state; zero
+	// means 2 s.
+	Wait, LockWait time.Duration
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
 }
 
-// set notes a value.
-func (s *shell) set(name string, v expand.Variable) {
-	v.Str = plainText(v.Str)
-	v.List = slices.Clone(v.List)
-	for i := range v.List {
-		v.List[i] = plainText(v.List[i])
+// Store is the state of all sessions in one folder. Its methods may be called from any
+// goroutine.
+type Store struct {
+	sessions, deliveries string
+	opts                 Options
+}
+
+// Open returns the store in the folders sessions and deliveries of the state folder,
+// which it makes with mode 0700.
+func Open(state string, opts Options) (*Store, error) {
+	if opts.Sessions <= 0 {
+		opts.Sessions = 1024
 	}
-	if s.budget--; len(v.Str) > maxValue || len(v.List) > maxFields {
-		v = text(anyText)
+	if opts.Entries <= 0 {
+		opts.Entries = 256
 	}
-	at := s.vars[name]
-	if at == nil {
-		at = &variable{}
-		s.vars[name] = at
-		if known, is := s.known(name); is { // it may not be reached
-			at.values = append(at.values, known)
+	if opts.MaxAnswer <= 0 {
+		opts.MaxAnswer = 1 << 20
+	}
+	if opts.Window <= 0 {
+		opts.Window = 30 * time.Second
+	}
+	if opts.Wait <= 0 {
+		opts.Wait = 30 * time.Second
+	}
+	if opts.LockWait <= 0 {
+		opts.LockWait = 2 * time.Second
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	s := &Store{sessions: filepath.Join(state, "sessions"), deliveries: filepath.Join(state, "deliveries"), opts: opts}
+	for _, dir := range []string{s.sessions, s.deliveries} {
+		if err := folder(dir); err != nil {
+			return nil, fmt.Errorf("the state of sessions: %w", err)
 		}
 	}
-	if len(at.values) == maxValues {
-		at.values = slices.Delete(at.values, maxValues/2, maxValues/2+1)
-	}
-	at.values = append(at.values, v)
+	return s, nil
 }
 
-// known returns the value of a variable that every shell has.
-func (s *shell) known(name string) (expand.Variable, bool) {
-	home := s.homeText()
-	switch name {
-	case "HOME":
-		return text(home), true
-	case "PWD", "HOME +":
-		return text(s.cwds[0]), true
-	case "IFS":
-		return text(" \t\n"), true
-	case "XDG_CONFIG_HOME":
-		return text(home + "/.config"), true
-	case "XDG_STATE_HOME":
-		return text(home + "/.local/state"), true
-	case "CODEX_HOME":
-		return text(home + "/.codex"), true
-	case "CLAUDE_CONFIG_DIR":
-		return text(home + "/.claude"), true
-	case "COPILOT_HOME":
-		return text(home + "/.copilot"), true
-	case "PI_CODING_AGENT_DIR":
-		return text(home + "/.pi/agent"), true
-	case "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR", "CRUSH_PROJECT_DIR":
-		if len(s.roots) > 0 {
-			return text(s.roots[0]), true
-		}
-	}
-	return expand.Variable{}, false
+// Session returns the state of one session of a host; it does no I/O.
+func (s *Store) Session(host, session string) *Session {
+	return &Session{store: s, host: host, session: session, path: filepath.Join(s.sessions, Key(host, session)+sessionSuffix)}
 }
 
-// version says which values the variables have: pick that one of a variable, or,
-// with oldest, the first of all, and nothing for the one that is unset.
-type version struct {
-	name   string
-	pick   int
-	oldest bool
-	unset  string
-	// whole says that words aren't split.
-	whole bool
+// Session is the state of one session of a host. Its methods may be called from any
+// goroutine.
+type Session struct {
+	store         *Store
+	host, session string
+	path          string
 }
 
-// environ is the variables as an expansion sees them.
-type environ struct {
-	s *shell
-	v version
+// Key returns one key for several texts: two keys are equal only if the texts are.
+func Key(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
+		h.Write(n[:])
+		io.WriteString(h, p)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Get returns a variable.
-func (e environ) Get(name string) expand.Variable {
-	switch {
-	case name == e.v.unset:
-		return expand.Variable{}
-	case e.v.whole && name == "IFS":
-		return text("")
-	}
-	if at := e.s.vars[name]; at != nil {
-		switch {
-		case e.v.oldest:
-			return at.values[0]
-		case e.v.name == name:
-			return at.values[e.v.pick]
-		}
-		return at.values[len(at.values)-1]
-	}
-	if v, is := e.s.known(name); is {
-		return v
-	}
-	switch name {
-	case "@", "*":
-		return expand.Variable{Set: true, Kind: expand.Indexed, List: []string{anyText}}
-	}
-	return text(anyText)
+// document is the state of a session as it is written.
+type document struct {
+	Version int `json:"version"`
+	// Calls are those with an id of ours, oldest first.
+	Calls  []call   `json:"calls"`
+	Denied []denied `json:"denied"`
+	// Floor is the greatest ordinal of a call that was dropped: a key that isn't known
+	// any more goes on behind it, so that no id comes twice.
+	Floor int64 `json:"floor,omitzero"`
+	// Project is the folder whose registration holds for the session.
+	Project string `json:"project,omitempty"`
 }
 
-// Each is there for the expansion of names by a prefix, which isn't followed.
-func (e environ) Each(func(string, expand.Variable) bool) {}
-
-// Set notes what an expansion assigns.
-func (e environ) Set(name string, v expand.Variable) error {
-	e.s.set(name, v)
-	return nil
+type call struct {
+	Key string `json:"key"`
+	// Ordinal counts the calls of one key from 1.
+	Ordinal int64 `json:"ordinal"`
+	// Open tells that the call's end wasn't seen.
+	Open bool `json:"open"`
 }
 
-func (s *shell) config(v version) *expand.Config {
-	return &expand.Config{
-		Env: environ{s, v},
-		CmdSubst: func(w io.Writer, c *syntax.CmdSubst) error {
-			out := strings.TrimRight(s.subshell(c.Stmts, ""), "\n")
-			if len(out) > maxValue {
-				out = anyText
+type denied struct {
+	Key   string `json:"key"`
+	Count int    `json:"count"`
+}
+
+// Before returns the id of a call that begins, whose key is a hash of turn, tool and
+// canonical input.
+func (x *Session) Before(key string) (id string, err error) {
+	key = bounded(key)
+	err = x.change(func(d *document) bool {
+		ordinal := d.Floor + 1
+		for _, c := range d.Calls {
+			if c.Key == key {
+				ordinal = max(ordinal, c.Ordinal+1)
 			}
-			_, err := io.WriteString(w, out)
-			return err
-		},
-		ProcSubst: func(p *syntax.ProcSubst) (string, error) {
-			s.texts = append(s.texts, s.subshell(p.Stmts, anyText))
-			return "/dev/fd/63", nil
-		},
+		}
+		// What has ended is needed only for the count, which the new one keeps.
+		d.Calls = slices.DeleteFunc(d.Calls, func(c call) bool { return c.Key == key && !c.Open })
+		d.Calls = append(d.Calls, call{Key: key, Ordinal: ordinal, Open: true})
+		id = x.id(key, ordinal)
+		return true
+	})
+	if err != nil {
+		return "", err
 	}
+	return id, nil
 }
 
-// versions returns the combinations of values to judge words with.
-func (s *shell) versions(words []*syntax.Word) []version {
-	out := []version{{}}
-	add := func(v version) {
-		if len(out) < maxVersions {
-			out = append(out, v)
-		}
-	}
-	seen := map[string]bool{}
-	many := 0
-	for _, w := range words {
-		if plain(w) != "" {
-			continue
-		}
-		syntax.Walk(w, func(n syntax.Node) bool {
-			p, is := n.(*syntax.ParamExp)
-			if !is || p.Param == nil {
+// After returns the id of the call that ends: of the earliest one of this key whose end
+// wasn't seen. ok is false if there is none.
+func (x *Session) After(key string) (id string, ok bool, err error) {
+	key = bounded(key)
+	err = x.change(func(d *document) bool {
+		for i := range d.Calls {
+			if c := &d.Calls[i]; c.Key == key && c.Open {
+				c.Open, id, ok = false, x.id(key, c.Ordinal), true
 				return true
 			}
-			name := p.Param.Value
-			if p.Exp != nil && !seen[name+":"] {
-				seen[name+":"] = true
-				add(version{unset: name})
-			}
-			if at := s.vars[name]; at != nil && !seen[name] {
-				seen[name] = true
-				if len(at.values) > 1 {
-					many++
-				}
-				for i := range len(at.values) - 1 {
-					add(version{name: name, pick: i})
-				}
-			}
-			return true
-		})
+		}
+		return false
+	})
+	if err != nil {
+		return "", false, err
 	}
-	if many > 1 {
-		out = append(out, version{oldest: true})
-	}
-	return out
+	return id, ok, nil
 }
 
-// plain returns the text of a word that is nothing but itself, or "".
-func plain(w *syntax.Word) string {
-	if len(w.Parts) != 1 {
-		return ""
-	}
-	lit, ok := w.Parts[0].(*syntax.Lit)
-	if !ok || strings.ContainsAny(lit.Value, "\\{~") {
-		return ""
-	}
-	return lit.Value
-}
-
-// fields returns the words that words become in one version.
-func (s *shell) fields(words []*syntax.Word, v version) []string {
-	out := make([]string, 0, len(words))
-	for _, w := range words {
-		if lit := plain(w); lit != "" {
-			out = append(out, lit)
-			continue
-		}
-		list, err := s.split(w, v)
-		if err != nil {
-			list = []string{s.rough(w)}
-		}
-		if len(out)+len(list) > maxFields {
-			s.budget = -1
-			return out
-		}
-		out = append(out, list...)
-	}
-	return out
-}
-
-// split expands a word, as far as that makes no more than can be looked at.
-func (s *shell) split(w *syntax.Word, v version) ([]string, error) {
-	return s.try(func() ([]string, error) {
-		var out []string
-		size := 0
-		for f, err := range expand.FieldsSeq(s.config(v), w) {
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, f)
-			if size += len(f) + 1; len(out) > maxFields || size > 4*maxValue || s.done() {
-				s.budget = min(s.budget, -1)
-				return out, nil
+// Refused says that the call of this key with this id, which Before gave, will not run,
+// so that no end of it comes: else the end of the next such call would be taken for it.
+func (x *Session) Refused(key, id string) error {
+	key = bounded(key)
+	return x.change(func(d *document) bool {
+		for i := range d.Calls {
+			if c := &d.Calls[i]; c.Key == key && c.Open && x.id(key, c.Ordinal) == id {
+				c.Open = false
+				return true
 			}
 		}
-		s.budget -= size >> 8
-		return out, nil
+		return false
 	})
 }
 
-// try runs an expansion. What the library panics over is an expansion that can't be
-// told.
-func (s *shell) try(do func() ([]string, error)) (list []string, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("expansion: %v", r)
-		}
-	}()
-	return do()
+// bounded returns a key of at most as many bytes as Key gives.
+func bounded(key string) string {
+	if len(key) <= 2*sha256.Size {
+		return key
+	}
+	return Key(key)
 }
 
-// rough returns the literal pieces of a word that can't be expanded.
-func (s *shell) rough(w *syntax.Word) string {
-	var b strings.Builder
-	var parts func(list []syntax.WordPart)
-	parts = func(list []syntax.WordPart) {
-		for _, p := range list {
-			switch p := p.(type) {
-			case *syntax.Lit:
-				b.WriteString(strings.ReplaceAll(p.Value, `\`, ""))
-			case *syntax.SglQuoted:
-				b.WriteString(p.Value)
-			case *syntax.DblQuoted:
-				parts(p.Parts)
-			default:
-				s.inner(p)
-				b.WriteString(anyText)
+func (x *Session) id(key string, ordinal int64) string {
+	return "ahp-" + Key(x.host, x.session, key, fmt.Sprint(ordinal))[:32]
+}
+
+// Denied counts another denial of a call and returns how often it was denied before.
+func (x *Session) Denied(key string) (before int, err error) {
+	key = bounded(key)
+	err = x.change(func(d *document) bool {
+		for i, e := range d.Denied {
+			if e.Key == key {
+				before = e.Count
+				d.Denied = append(d.Denied[:i:i], d.Denied[i+1:]...)
+				break
 			}
 		}
-	}
-	parts(w.Parts)
-	return b.String()
+		d.Denied = append(d.Denied, denied{key, before + 1})
+		return true
+	})
+	return before, err
 }
 
-// expand returns what words may become in all versions, at most limit versions of
-// them if that isn't 0.
-func (s *shell) expand(words []*syntax.Word, limit int) []string {
-	var out []string
-	for i, v := range s.versions(words) {
-		if limit > 0 && i == limit {
-			break
-		}
-		for _, f := range s.fields(words, v) {
-			if !slices.Contains(out, f) {
-				out = append(out, f)
+// change calls f with the session's state, locked, and writes it if f returns true.
+func (x *Session) change(f func(*document) bool) error {
+	if err := x.changeFile(f); err != nil {
+		return fmt.Errorf("the state of the session: %w", err)
+	}
+	return nil
+}
+
+func (x *Session) changeFile(f func(*document) bool) error {
+	file, err := open(x.path, time.Now().Add(x.store.opts.LockWait))
+	if err != nil {
+		return err
+	}
+	defer file.Close() // unlocks it as well
+	d, isNew, err := x.read(file)
+	if err != nil {
+		return err
+	}
+	if isNew {
+		x.store.dropSessions(x.path)
+	}
+	if !f(d) {
+		return x.touch(file)
+	}
+	d.bound(x.store.opts.Entries)
+	text, err := strictjson.Marshal(d)
+	if err != nil {
+		return err
+	}
+	return x.replace(append(text, '\n'))
+}
+
+// touch marks a session as used, so that it isn't dropped for an older one.
+func (x *Session) touch(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if now := time.Now(); now.Sub(info.ModTime()).Abs() > time.Minute {
+		return os.Chtimes(x.path, now, now)
+	}
+	return nil
+}
+
+// bound drops the oldest entries, ended calls before those that are open.
+func (d *document) bound(entries int) {
+	for _, open := range []bool{false, true} {
+		over := len(d.Calls) - entries
+		d.Calls = slices.DeleteFunc(d.Calls, func(c call) bool {
+			if over <= 0 || c.Open != open {
+				return false
 			}
-		}
+			over--
+			d.Floor = max(d.Floor, c.Ordinal)
+			return true
+		})
 	}
-	return out
+	if over := len(d.Denied) - entries; over > 0 {
+		d.Denied = d.Denied[over:]
+	}
 }
 
-// values returns what a word may become where it isn't split.
-func (s *shell) values(w *syntax.Word) []string {
-	if w == nil {
-		return []string{""}
+// maxBytes bounds the file of one session.
+const maxBytes = 4 << 20
+
+func (x *Session) read(f *os.File) (d *document, isNew bool, err error) {
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err != nil {
+		return nil, false, err
 	}
-	if lit := plain(w); lit != "" {
-		return []string{lit}
+	d = &document{Version: 1, Calls: []call{}, Denied: []denied{}}
+	if len(data) == 0 {
+		return d, true, nil
 	}
-	var out []string
-	for _, v := range s.versions([]*syntax.Word{w}) {
-		v.whole = true
-		list, err := s.split(w, v)
-		switch {
-		case err != nil:
-			list = []string{s.rough(w)}
-		case len(list) != 1: // of braces or a list: each, and all
-			list = append([]string{strings.Join(list, " ")}, list...)
-		}
-		for _, t := range list {
-			if !slices.Contains(out, t) {
-				out = append(out, t)
-			}
-		}
+	err = strictjson.Unmarshal(data, d, strictjson.Options{MaxBytes: maxBytes, MaxDepth: 8, RejectUnknown: true})
+	if err == nil && d.Version != 1 {
+		err = fmt.Errorf("found version %d, expected 1: another ahp wrote it", d.Version)
 	}
-	return out
+	if err != nil {
+		return nil, false, fmt.Errorf("%s: %w; remove the file to begin anew", x.path, err)
+	}
+	return d, false, nil
 }
 
-func (s *shell) one(w *syntax.Word) string {
-	if w == nil {
-		return ""
+// replace puts text in the place of the session's file, which is locked, whole or not
+// at all. Who waits for the old one notices.
+func (x *Session) replace(text []byte) error {
+	next := x.path + ".new" // nobody else uses it: the file is locked
+	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
-	return s.values(w)[0]
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(next, x.path)
+	}
+	if err != nil {
+		os.Remove(next)
+	}
+	return err
 }
