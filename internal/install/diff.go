@@ -121,7 +121,7 @@ func writeHunks(out *strings.Builder, mask func(string) string, lines []diffLine
 			return
 		}
 		start, last := max(i, first-diffContext), first
-		for k := first; k < len(lines) && k <= last+2*diffContext; k++ {
+		for k := first; k < len(lines) && k <= last+2*diffContext+1; k++ {
 			if lines[k].mark != ' ' {
 				last = k
 			}

@@ -227,3 +227,19 @@ func drop(d *confedit.JSON, path []string, o ours) error {
 	}
 	return nil
 }
+
+// dropAll takes out all that is ours. Where nobody remembers what else was made for it,
+// containers go that it leaves empty.
+func dropAll(d *confedit.JSON, shape hostconf.Shape, prune bool) error {
+	return eachOurs(d, shape, func(path []string, _ []byte, o ours) error {
+		if err := drop(d, path, o); err != nil || !prune {
+			return err
+		}
+		for n := len(path) - 1; n > 0 && len(d.List(append(slices.Clone(path[:n]), "*")...)) == 0; n-- {
+			if err := d.Remove(path[:n]...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

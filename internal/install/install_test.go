@@ -344,13 +344,17 @@ func TestUninstallAfterOthers(t *testing.T) {
 	text := strings.Replace(read(t, path), `"model": "a"`, `"model": "b"`, 1)
 	text = strings.Replace(text, "\"Stop\": [\n", "\"Stop\": [\n      {\n        \"hooks\": [{\"type\": \"command\", \"command\": \"theirs\"}]\n      },\n", 1)
 	w.write(t, path, text)
-	if p := w.install(t, "claude-code"); p.Changes() { // what is ours is still right
-		t.Error(p.Diff())
-	}
-	w.uninstall(t, "claude-code")
-	want := "{\n  \"model\": \"b\",\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"hooks\": [{\"type\": \"command\", \"command\": \"theirs\"}]\n      }\n    ]\n  }\n}\n"
-	if diff := cmp.Diff(want, read(t, path)); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+	changed := text
+	for _, again := range []bool{false, true} {
+		w.write(t, path, changed)
+		if again {
+			w.install(t, "claude-code")
+		}
+		w.uninstall(t, "claude-code")
+		want := "{\n  \"model\": \"b\",\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"hooks\": [{\"type\": \"command\", \"command\": \"theirs\"}]\n      }\n    ]\n  }\n}\n"
+		if diff := cmp.Diff(want, read(t, path)); diff != "" {
+			t.Errorf("again %v: (-want +got)\n%s", again, diff)
+		}
 	}
 }
 
@@ -511,5 +515,48 @@ func TestForeignEventIsNamed(t *testing.T) {
 	want := []string{path + ":2: hooks.PreToolUse is an event of claude-code and none of gemini: what is registered there never runs"}
 	if diff := cmp.Diff(want, p.Remains); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// What somebody did to our entries is put right by installing again.
+func TestInstallRepairs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, hostconf.User)
+	w.install(t, "cline")
+	script := filepath.Join(w.o.Roots.Home, ".cline/hooks/PreToolUse")
+	if err := os.Chmod(script, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if p := w.install(t, "cline"); !p.Changes() || !strings.Contains(p.Diff(), "mode -rwxr-xr-x") {
+		t.Errorf("a script that can't be started: %q", p.Diff())
+	}
+	if info, err := os.Stat(script); err != nil || info.Mode() != 0o755 {
+		t.Errorf("%v, %v", info, err)
+	}
+	w.install(t, "crush")
+	path := filepath.Join(w.o.Roots.Home, ".config/crush/crush.json")
+	once := read(t, path)
+	entry := once[strings.Index(once, "[")+1 : strings.LastIndex(once, "]")]
+	for name, damage := range map[string]string{
+		"twice":      strings.Replace(once, "[", "["+entry+",", 1),
+		"policy":     strings.Replace(once, "--on-missing deny", "--on-missing allow", 1),
+		"limit":      strings.Replace(once, `"timeout": 60`, `"timeout": 1`, 1),
+		"matcher":    strings.Replace(once, `"timeout": 60`, `"timeout": 60, "matcher": "x"`, 1),
+		"cut short":  strings.Replace(once, "; exit 2", "", 1),
+		"other path": strings.Replace(once, "/opt/", "/tmp/", 1),
+	} {
+		w.write(t, path, damage)
+		w.install(t, "crush")
+		if name == "twice" {
+			if n := strings.Count(read(t, path), "ahp-line"); n != 1 {
+				t.Errorf("%s: %d entries", name, n)
+			}
+		} else if diff := cmp.Diff(once, read(t, path)); diff != "" || damage == once {
+			t.Errorf("%s: (-want +got)\n%s", name, diff)
+		}
+	}
+	w.uninstall(t, "crush")
+	if _, err := os.Stat(filepath.Dir(path)); err == nil {
+		t.Error("what was made for the file stays")
 	}
 }

@@ -127,7 +127,7 @@ func targetUnits(h hostconf.Host, dialect *adapter.Host, t hostconf.Target, o Op
 		if err != nil {
 			return nil, err
 		}
-		if err := eachOurs(d, t.Shape, func(path []string, _ []byte, o ours) error { return drop(d, path, o) }); err != nil {
+		if err := dropAll(d, t.Shape, traces == nil); err != nil {
 			return nil, err
 		}
 		if err := d.Undo(append(d.Traces(), traces...)); err != nil {
