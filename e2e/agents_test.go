@@ -37,8 +37,12 @@ type agent struct {
 	prepare func(s *stage) [][]string
 }
 
-// marker is the command that the model asks for.
-const marker = "touch marker.txt && echo made-it"
+// marker is the command that the model asks for, and made what it prints, which
+// is not in the command: hosts repeat that in a refusal.
+const (
+	marker = "touch marker.txt && echo made-$((40+2))"
+	made   = "made-42"
+)
 
 const prompt = "Please make the marker."
 

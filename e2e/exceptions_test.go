@@ -122,18 +122,18 @@ func TestTells(t *testing.T) {
 		told string
 		want bool
 	}{
-		{cell{Allow, PolicyClosed}, "made-it", true},
+		{cell{Allow, PolicyClosed}, made, true},
 		{cell{Allow, PolicyClosed}, refusal, false},
 		{cell{Deny, PolicyClosed}, "denied: " + refusal, true},
 		{cell{Deny, PolicyClosed}, "denied", false},
-		{cell{Deny, PolicyClosed}, "made-it " + refusal, false},
+		{cell{Deny, PolicyClosed}, made + refusal, false},
 		{cell{Ask, PolicyOpen}, "wants a person to decide", true},
 		{cell{Ask, PolicyOpen}, "", false},
-		{cell{Rewrite, PolicyClosed}, "rewritten-it", true},
-		{cell{Rewrite, PolicyClosed}, "made-it", false},
+		{cell{Rewrite, PolicyClosed}, "rewritten-42", true},
+		{cell{Rewrite, PolicyClosed}, made, false},
 		{cell{Crash, PolicyClosed}, guardID + " gave no answer", true},
 		{cell{Crash, PolicyClosed}, "no", false},
-		{cell{Crash, PolicyOpen}, "made-it", true},
+		{cell{Crash, PolicyOpen}, made, true},
 		{cell{Hang, PolicyOpen}, guardID, false},
 		{cell{Missing, PolicyClosed}, "ahp is missing", true},
 		{cell{Missing, PolicyClosed}, "", false},

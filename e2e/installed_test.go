@@ -80,7 +80,7 @@ func (c cell) failure() ahp.FailureClass {
 // of the call if it ran, else why it did not.
 func (c cell) tells(told []string) bool {
 	all := strings.Join(told, "\n")
-	made := strings.Contains(all, "made-it")
+	made := strings.Contains(all, made)
 	switch {
 	case c.runs():
 		return made
@@ -111,10 +111,13 @@ func build(root, dir string) (programs, error) {
 	return p, nil
 }
 
+// own is the program that the installed line starts, a copy for each run.
+func (s *stage) own() string { return filepath.Join(s.root, "bin", "ahp") }
+
 // install puts the hook into the agent's configuration by our own command, with
 // a registration whose backend does what the cell is about.
 func (s *stage) install(p programs, c cell) error {
-	own := filepath.Join(s.root, "bin", "ahp")
+	own := s.own()
 	if err := os.MkdirAll(filepath.Dir(own), 0o755); err != nil {
 		return err
 	}
@@ -131,12 +134,12 @@ func (s *stage) install(p programs, c cell) error {
 		onMissing = "allow"
 	}
 	cmd := exec.Command(own, "install", s.agent.host, "--scope", "user", "--home", s.home, "--on-missing", onMissing)
+	if s.agent.host == "codex" { // it skips a hook that the user has not trusted
+		cmd.Args = append(cmd.Args, "--trust")
+	}
 	cmd.Dir, cmd.Env = s.repo, s.environ()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, out)
-	}
-	if c.scenario == Missing {
-		return os.Remove(own)
 	}
 	return nil
 }
@@ -209,6 +212,13 @@ func measure(t *testing.T, a agent, built func() (programs, error), c cell) (Row
 	}
 	for again := 0; ; again++ {
 		s := newStage(t, a)
+		if c.scenario == Missing {
+			s.onTurn = func(int) {
+				if err := os.Remove(s.own()); err != nil && !os.IsNotExist(err) {
+					t.Error(err)
+				}
+			}
+		}
 		res := s.play(func() error { return s.install(p, c) })
 		if !res.called && again < repeats {
 			t.Logf("the agent never asked its model, once more: %s", res)

@@ -91,7 +91,9 @@ const (
 	Hang Scenario = "hang"
 	// Garbage: the backend answers what is no JSON.
 	Garbage Scenario = "garbage"
-	// Missing: the program that the installed line starts is gone.
+	// Missing: the program that the installed line starts is gone once the session
+	// has begun. Where it is gone before that, most hosts refuse the person's prompt,
+	// and the model is never asked.
 	Missing Scenario = "missing"
 )
 

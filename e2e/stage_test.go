@@ -34,6 +34,8 @@ type stage struct {
 	// hook is the command that the agent's own configuration of hooks is to hold;
 	// empty for none.
 	hook string
+	// onTurn, if not nil, is called before the model gives its answer of that index.
+	onTurn func(turn int)
 	// url is the model's, without a path; known once the run begins.
 	url string
 	env map[string]string
@@ -157,7 +159,7 @@ func (s *stage) program(path ...string) string {
 func (s *stage) play(before func() error) result {
 	s.t.Helper()
 	model, err := modelserver.New([]modelserver.Turn{{Calls: []modelserver.Call{s.agent.call}}, {Text: "All is done."}},
-		modelserver.Options{MainTool: s.agent.call.Name})
+		modelserver.Options{MainTool: s.agent.call.Name, OnTurn: s.onTurn})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -48,6 +48,9 @@ type Options struct {
 	// summaries, classifications) get the smallest answer that fits the schema
 	// they ask for, or a short text.
 	MainTool string
+	// OnTurn, if not nil, is called with the index of the turn before each answer in
+	// that conversation. It may be called for several requests at once.
+	OnTurn func(turn int)
 }
 
 // Request is one request as the server saw it.
@@ -157,6 +160,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if req.Main {
 		req.Turn = s.turnAfter(len(q.results))
 		turn = s.script[req.Turn]
+		if s.opts.OnTurn != nil {
+			s.opts.OnTurn(req.Turn)
+		}
 	}
 	api.write(w, answer{query: q, turn: turn, n: req.Turn})
 }

@@ -309,7 +309,9 @@ func TestNew(t *testing.T) {
 // TestSeveralCalls plays a turn of two calls: it is over when both have results.
 func TestSeveralCalls(t *testing.T) {
 	call := modelserver.Call{Name: "sh", Args: `{}`}
-	s, err := modelserver.New([]modelserver.Turn{{Text: "Both.", Calls: []modelserver.Call{call, call}}, {Calls: []modelserver.Call{call}}, {Text: "End."}}, modelserver.Options{})
+	var turns []int // the requests come one after the other
+	s, err := modelserver.New([]modelserver.Turn{{Text: "Both.", Calls: []modelserver.Call{call, call}}, {Calls: []modelserver.Call{call}}, {Text: "End."}},
+		modelserver.Options{OnTurn: func(turn int) { turns = append(turns, turn) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,5 +323,8 @@ func TestSeveralCalls(t *testing.T) {
 		if got := s.Requests()[results].Turn; got != turn {
 			t.Errorf("after %d results: turn %d, want %d", results, got, turn)
 		}
+	}
+	if diff := cmp.Diff([]int{0, 0, 1, 2, 2}, turns); diff != "" {
+		t.Errorf("turns that were announced (-want +got):\n%s", diff)
 	}
 }
