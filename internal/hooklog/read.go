@@ -106,8 +106,8 @@ func Decode(data []byte) (*Entry, error) {
 	return e, nil
 }
 
-// Last returns the newest n decisions that keep takes, oldest first. Older files are
-// read only as long as there are too few.
+// Last returns the newest n decisions that keep takes, oldest first. No more of the log
+// is read than that needs, and no damage told of but in that.
 func Last(dir string, n int, keep func(*Entry) bool) ([]*Entry, error) {
 	all, err := parts(dir)
 	if err != nil {
@@ -117,21 +117,58 @@ func Last(dir string, n int, keep func(*Entry) bool) ([]*Entry, error) {
 	var out []*Entry
 	damaged := &DamagedError{}
 	for i := len(all) - 1; i >= 0 && len(out) < n; i-- {
-		var here []*Entry
-		_, err := readLines(all[i].name(), all[i].content(0), nil, func(e *Entry) error {
-			if keep(e) {
-				if here = append(here, e); len(here) >= 2*n {
-					here = append(here[:0], here[len(here)-n:]...)
-				}
-			}
-			return nil
-		}, damaged)
+		here, err := all[i].last(n-len(out), keep, damaged)
 		if err != nil {
 			return nil, err
 		}
 		out = slices.Concat(here, out)
 	}
-	return out[max(len(out)-n, 0):], damaged.orNil()
+	return out, damaged.orNil()
+}
+
+// lastWindow is how much of a file's end Last reads first.
+const lastWindow = 1 << 20
+
+// last returns the newest n decisions of one file that keep takes.
+func (p *part) last(n int, keep func(*Entry) bool, damaged *DamagedError) ([]*Entry, error) {
+	for window := int64(lastWindow); ; window *= 4 {
+		from := max(p.size-window, 0)
+		var out []*Entry
+		bad := &DamagedError{}
+		skip := from > 0 // most probably in the midst of a line
+		_, err := readLines(p.name(), p.content(from), func([]byte) bool {
+			pick := !skip
+			skip = false
+			return pick
+		}, func(e *Entry) error {
+			if !keep(e) {
+				return nil
+			}
+			if out = append(out, e); len(out) >= 2*n {
+				out = append(out[:0], out[len(out)-n:]...)
+			}
+			return nil
+		}, bad)
+		if err != nil {
+			return nil, err
+		}
+		if len(out) < n && from > 0 {
+			continue
+		}
+		damaged.add(bad, from > 0)
+		return out[max(len(out)-n, 0):], nil
+	}
+}
+
+// add counts what other counts. A place in a part of a file has no line number.
+func (e *DamagedError) add(other *DamagedError, within bool) {
+	if e.Err == nil && other.Err != nil {
+		e.Where, e.Err = other.Where, other.Err
+		if at := strings.LastIndexByte(e.Where, ':'); within && at >= 0 {
+			e.Where = e.Where[:at]
+		}
+	}
+	e.Lines += other.Lines
 }
 
 // Find returns the newest decision whose id begins with prefix. If several ids do, and

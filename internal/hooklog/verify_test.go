@@ -131,6 +131,29 @@ func TestLastAndFind(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	big := hooklog.Entry{Event: []byte(`"` + strings.Repeat("x", 300<<10) + `"`)}
+	other := t.TempDir() + "/log"
+	l2 := open(t, other, hooklog.Options{})
+	for i := range 30 { // some MiB in one file
+		e := big
+		e.ID = fmt.Sprintf("b%02d", i)
+		if err := l2.Append(&e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n, want := range map[int]string{0: "", 1: "b29", 2: "b28b29", 9: "b21b22b23b24b25b26b27b28b29"} {
+		var got string
+		last, err := hooklog.Last(other, n, func(*hooklog.Entry) bool { return true })
+		for _, e := range last {
+			got += e.ID
+		}
+		if got != want || err != nil {
+			t.Errorf("last %d of a large file: %q, %v", n, got, err)
+		}
+	}
+	if last, err := hooklog.Last(other, 100, func(e *hooklog.Entry) bool { return e.ID < "b03" }); len(last) != 3 || err != nil {
+		t.Errorf("%d of the oldest, %v", len(last), err)
+	}
 	for n, want := range map[int]string{0: "", 1: "e39", 3: "e35e37e39", 100: "20"} {
 		var got string
 		last, err := hooklog.Last(dir, n, func(e *hooklog.Entry) bool { return e.Host == "crush" })
