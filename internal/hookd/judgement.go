@@ -200,6 +200,9 @@ func (x *judgement) twice(ctx context.Context) (Answer, error) {
 
 // decide asks everybody and comes to an answer.
 func (x *judgement) decide(ctx context.Context) (Answer, error) {
+	if a, is, err := x.canary(); is {
+		return a, err
+	}
 	caps := x.event.Row.Capabilities(x.event.AHP.ContinuationCount)
 	seat, err := x.plan.sit(x.j, x.entry.Session)
 	if err != nil {
