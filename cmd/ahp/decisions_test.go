@@ -208,7 +208,7 @@ func TestExplain(t *testing.T) {
 		"codex can't do at PreToolUse", "denied 2 times before", "two scopes", ".gone is gone since this decision")
 	h.run(t.Context(), nil, "", newExplain, "aaaa-2").want(t, exitOK, "Nobody was asked.", "The check itself failed: the input was empty", "Put right what went wrong in the check itself")
 	h.run(t.Context(), nil, "", newExplain, "aaaa").want(t, exitUsage, "several decisions begin so")
-	h.run(t.Context(), nil, "", newExplain, "b").want(t, exitNegative, "no such decision")
+	h.run(t.Context(), nil, "", newExplain, "b").want(t, exitNegative, `"b" is no decision in `)
 	h.run(t.Context(), nil, "", newExplain, "").want(t, exitUsage, "empty id")
 	h.run(t.Context(), nil, "", newExplain).want(t, exitUsage)
 	var x explained

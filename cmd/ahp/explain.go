@@ -61,7 +61,7 @@ func runExplain(sys system, id string, asJSON bool) error {
 	e, err := hooklog.Find(dir, id)
 	switch {
 	case errors.Is(err, hooklog.ErrNotFound):
-		return failWith(exitNegative, fmt.Errorf("explain: %w in %s: older ones are removed when it grows beyond its bound", err, dir))
+		return failWith(exitNegative, fmt.Errorf("explain: %q is no decision in %s: older ones are removed when the log grows beyond its bound", id, dir))
 	case errors.Is(err, hooklog.ErrAmbiguous):
 		return failWith(exitUsage, fmt.Errorf("explain: %w: give more of the id", err))
 	case err != nil:

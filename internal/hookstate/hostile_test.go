@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -156,6 +157,42 @@ func TestDeliveriesAreSwept(t *testing.T) {
 	}
 	if answer, again, err := x.Once("busy", func() []byte { return nil }); string(answer) != "kept" || !again || err != nil {
 		t.Errorf("what was in use is gone: %s, %v, %v", answer, again, err)
+	}
+}
+
+// TestAnswersAreSealed holds that the text of an answer doesn't come to the disk, and that
+// what was changed there is no answer.
+func TestAnswersAreSealed(t *testing.T) {
+	dir := t.TempDir()
+	s, err := hookstate.Open(dir, hookstate.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	once := func(answer string) string {
+		got, _, err := s.Session("codex", "s").Once("k", func() []byte { return []byte(answer) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(got)
+	}
+	once("refused: the command holds hunter22")
+	path := filepath.Join(dir, "deliveries", hookstate.Key("codex", "s", "k")+".once")
+	text, err := os.ReadFile(path)
+	if err != nil || len(text) < 40 || strings.Contains(string(text), "hunter22") || strings.Contains(string(text), "command") {
+		t.Fatalf("%q, %v", text, err)
+	}
+	if got := once("judged again"); got != "refused: the command holds hunter22" {
+		t.Error(got)
+	}
+	for at := range text {
+		changed := slices.Clone(text)
+		changed[at] ^= 1
+		if err := os.WriteFile(path, changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := once("judged again"); got != "judged again" {
+			t.Fatalf("byte %d was changed: %s", at, got)
+		}
 	}
 }
 

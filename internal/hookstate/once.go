@@ -1,7 +1,8 @@
 package hookstate
 
 import (
-	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -15,13 +16,12 @@ import (
 // ErrBusy tells that another process judges the same delivery and takes too long.
 var ErrBusy = errors.New("another process is judging the same delivery and has not answered in time")
 
-// A file of a delivery holds the time of the answer in nanoseconds, a hash over that
-// and the answer, and the answer. One that is empty, or doesn't fit, has none: it is
-// being judged, or who judged it died.
-const (
-	timeSize   = 8
-	headerSize = timeSize + sha256.Size
-)
+// A file of a delivery holds the time of the answer in nanoseconds, and the answer,
+// sealed: the text of an answer may quote a call, and a call may hold a secret, which
+// must not come to the disk. The key is made of what the delivery is, so that only who
+// has the delivery can read the answer to it. A file that is empty, or doesn't open,
+// has none: it is being judged, or who judged it died.
+const timeSize = 8
 
 // Once is OnceUntil with the time that Options.Wait gives.
 func (x *Session) Once(key string, judge func() []byte) (answer []byte, again bool, err error) {
@@ -46,7 +46,11 @@ func (x *Session) OnceUntil(until time.Time, key string, judge func() []byte) (a
 		return nil, false, fmt.Errorf("the state of the delivery: %w", err)
 	}
 	defer f.Close() // unlocks it as well
-	if kept, ok := x.store.kept(f); ok {
+	c, err := sealer(Key("the answer to a delivery", x.host, x.session, key))
+	if err != nil {
+		return nil, false, fmt.Errorf("the state of the delivery: %w", err)
+	}
+	if kept, ok := x.store.kept(f, c); ok {
 		return kept, true, nil
 	}
 	if answer = judge(); answer == nil {
@@ -55,25 +59,27 @@ func (x *Session) OnceUntil(until time.Time, key string, judge func() []byte) (a
 	if len(answer) > x.store.opts.MaxAnswer {
 		return answer, false, nil
 	}
-	if err := keep(f, x.store.opts.Now(), answer); err != nil {
+	if err := keep(f, c, x.store.opts.Now(), answer); err != nil {
 		return answer, false, fmt.Errorf("the state of the delivery: %w", err)
 	}
 	return answer, false, nil
 }
 
-func sumOf(text []byte) [sha256.Size]byte {
-	h := sha256.New()
-	h.Write(text[:timeSize])
-	h.Write(text[headerSize:])
-	return [sha256.Size]byte(h.Sum(nil))
+// sealer returns what seals and opens an answer.
+func sealer(key string) (cipher.AEAD, error) {
+	raw := sha256.Sum256([]byte(key))
+	block, err := aes.NewCipher(raw[:])
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
 }
 
 // keep writes an answer in place of what f holds. A kill leaves none.
-func keep(f *os.File, now time.Time, answer []byte) error {
-	text := append(make([]byte, headerSize, headerSize+len(answer)), answer...)
+func keep(f *os.File, c cipher.AEAD, now time.Time, answer []byte) error {
+	text := make([]byte, timeSize, timeSize+c.Overhead()+len(answer))
 	binary.BigEndian.PutUint64(text, uint64(now.UnixNano()))
-	sum := sumOf(text)
-	copy(text[timeSize:], sum[:])
+	text = c.Seal(text, nil, answer, text)
 	if err := f.Truncate(0); err != nil {
 		return err
 	}
@@ -82,17 +88,19 @@ func keep(f *os.File, now time.Time, answer []byte) error {
 }
 
 // kept returns the answer in f if it is whole and counts still.
-func (s *Store) kept(f *os.File) ([]byte, bool) {
-	text, err := io.ReadAll(io.NewSectionReader(f, 0, int64(headerSize+s.opts.MaxAnswer+1)))
-	if err != nil || len(text) < headerSize || len(text) > headerSize+s.opts.MaxAnswer {
+func (s *Store) kept(f *os.File, c cipher.AEAD) ([]byte, bool) {
+	longest := timeSize + c.Overhead() + s.opts.MaxAnswer
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, int64(longest+1)))
+	if err != nil || len(text) < timeSize || len(text) > longest {
 		return nil, false
 	}
-	if sum := sumOf(text); !bytes.Equal(sum[:], text[timeSize:headerSize]) {
+	answer, err := c.Open([]byte{}, nil, text[timeSize:], text[:timeSize])
+	if err != nil {
 		return nil, false
 	}
 	age := s.opts.Now().Sub(time.Unix(0, int64(binary.BigEndian.Uint64(text))))
 	if age < 0 || age > s.opts.Window {
 		return nil, false
 	}
-	return text[headerSize:], true
+	return answer, true
 }

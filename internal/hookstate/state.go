@@ -10,9 +10,10 @@
 // can't be used is an error that says why, never a guess.
 //
 // Do not assume that state lives long: it is a cache, and what falls out of its bounds
-// is forgotten. Do not assume that it is free of secrets: an answer that is kept for
-// its second delivery is kept as it is, for as long as its window and until the next
-// call.
+// is forgotten. Do not assume that it tells nothing to who reads it: keys are what the
+// caller gives, so they must be hashes, and an answer that is kept for its second
+// delivery is sealed with its delivery as key, so that who has or guesses that can
+// open it.
 package hookstate
 
 import (
