@@ -304,3 +304,26 @@ func FuzzJSON(f *testing.F) {
 		}
 	})
 }
+
+// What others have changed or filled since is theirs.
+func TestUndoLeavesWhatOthersUse(t *testing.T) {
+	for _, c := range []struct{ name, in, from, to, want string }{
+		{"a member with another value", "{\n  \"a\": 1\n}", `"version": 1`, `"version": 2`, "{\n  \"a\": 1,\n  \"version\": 2\n}"},
+		{"a file that we made", "", `"version": 1`, `"version": 1, "b": 2`, "{\n  \"version\": 1, \"b\": 2\n}\n"},
+		{"a container", "{\n  \"a\": 1\n}", `"hooks": {`, `"hooks": {"b": 2,`, "{\n  \"a\": 1,\n  \"hooks\": {\"b\": 2\n  }\n}"},
+		{"a comment", "{\n  \"a\": 1\n}", `"Stop": [`, `"Stop": [ // why`, "{\n  \"a\": 1,\n  \"hooks\": {\n    \"Stop\": [ // why\n    ]\n  }\n}"},
+	} {
+		d := parsed(t, c.in, true)
+		if err := install(d); err != nil {
+			t.Fatal(err)
+		}
+		changed := strings.Replace(string(d.Bytes()), c.from, c.to, 1)
+		again := parsed(t, changed, true)
+		if err := uninstall(again, d.Traces()); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if diff := cmp.Diff(c.want, string(again.Bytes())); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", c.name, diff)
+		}
+	}
+}

@@ -78,11 +78,7 @@ func (d *JSON) Remove(path ...string) error {
 		cuts = append(cuts, cut{after, after + 1, ""})
 	case i > 0:
 		comma := child(parent, i-1).EndOffset + len(child(parent, i-1).AfterExtra)
-		if comma+1 == space {
-			cuts[0].start = comma
-		} else {
-			cuts = []cut{{comma, comma + 1, ""}, cuts[0]}
-		}
+		cuts = []cut{{comma, comma + 1, ""}, cuts[0]}
 	}
 	if d.edit(cuts...) == nil {
 		return nil
@@ -188,12 +184,12 @@ func (d *JSON) insert(c *hujson.Value, path []string, name string, value []byte)
 		d.traces = append(d.traces, Trace{Kind: madeFilled, Path: slices.Clone(path), Text: inner})
 		return d.edit(cut{c.StartOffset + 1, end, d.newline(depth) + item + d.newline(depth-1)})
 	case n == 0:
-		return d.edit(cut{at, at, d.newlineAfter(inner, depth) + item})
+		return d.edit(cut{at, at, d.between(depth) + item})
 	case hasTrailingComma(*c):
-		return d.edit(cut{at, at, d.newlineAfter(inner, depth) + item + ","})
+		return d.edit(cut{at, at, d.between(depth) + item + ","})
 	}
 	last := child(c, n-1)
-	return d.edit(cut{last.EndOffset, last.EndOffset, ","}, cut{at, at, d.newlineAfter(inner, depth) + item})
+	return d.edit(cut{last.EndOffset, last.EndOffset, ","}, cut{at, at, d.between(depth) + item})
 }
 
 // edit makes cuts if the outcome parses.
@@ -224,16 +220,13 @@ func (d *JSON) newline(depth int) string {
 	return d.eol + strings.Repeat(d.unit, depth)
 }
 
-// newlineAfter is newline, but ends a line comment in any case, and else keeps the
-// items of a document on one line apart.
-func (d *JSON) newlineAfter(extra string, depth int) string {
-	switch {
-	case d.unit != "":
-		return d.newline(depth)
-	case strings.Contains(extra, "//"):
-		return d.eol
+// between is what stands in front of an item that is added to others. A document
+// without a line end has no comment that would need one.
+func (d *JSON) between(depth int) string {
+	if d.unit == "" {
+		return d.gap()
 	}
-	return d.gap()
+	return d.newline(depth)
 }
 
 // pretty writes JSON with the document's indentation.

@@ -160,3 +160,29 @@ func FuzzTOML(f *testing.F) {
 		roundTripTOML(t, in)
 	})
 }
+
+func TestTOMLUndoLeavesWhatOthersUse(t *testing.T) {
+	for _, c := range []struct{ name, in, from, to, want string }{
+		{"another value", "[features]\nx = 1\n", "hooks = true", "hooks = false", "[features]\nhooks = false\nx = 1\n"},
+		{"a table that we made", "a = 1\n", "hooks = true\n", "hooks = true\ny = 2\n", "a = 1\n\n[features]\nhooks = true\ny = 2\n"},
+		{"the last line", "a = 1", "a = 1\n", "a = 2\n", "a = 2\n"},
+	} {
+		d, err := ParseTOML([]byte(c.in), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := installTOML(d); err != nil {
+			t.Fatal(err)
+		}
+		again, err := ParseTOML([]byte(strings.Replace(string(d.Bytes()), c.from, c.to, 1)), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := uninstallTOML(again, d.Traces()); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if diff := cmp.Diff(c.want, string(again.Bytes())); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", c.name, diff)
+		}
+	}
+}

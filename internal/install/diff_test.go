@@ -55,10 +55,7 @@ func TestDiff(t *testing.T) {
 // What patch makes of the diff is what was written.
 func TestDiffIsAPatch(t *testing.T) {
 	t.Parallel()
-	patch, err := exec.LookPath("git")
-	if err != nil {
-		require.Missing(t, "git", err.Error())
-	}
+	git := require.Path(t, "git")
 	dir := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
 		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}), 1, 25)
@@ -71,7 +68,7 @@ func TestDiffIsAPatch(t *testing.T) {
 			rt.Fatal(err)
 		}
 		p := &Plan{Files: []File{{Path: "f", Action: Change, Before: []byte(before), After: []byte(after)}}}
-		cmd := exec.Command(patch, "apply", "-p0", "--unidiff-zero")
+		cmd := exec.Command(git, "apply", "-p0", "--unidiff-zero")
 		cmd.Dir, cmd.Stdin = dir, strings.NewReader(p.Diff())
 		if out, err := cmd.CombinedOutput(); err != nil {
 			rt.Fatalf("%v: %s\n%s", err, out, p.Diff())

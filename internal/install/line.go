@@ -30,20 +30,20 @@ const (
 // Call is how the installed line starts "ahp hook".
 type Call struct {
 	// Binary is the absolute path of ahp.
-	Binary string
+	Binary string `json:"binary"`
 	// Host is the host's name.
-	Host string
+	Host string `json:"host,omitempty"`
 	// Event is the native event, where the payload does not name it; else "".
-	Event string
+	Event string `json:"event,omitempty"`
 	// Registration is the absolute path of a registration; "" for the usual places.
-	Registration string
-	OnMissing    OnMissing
+	Registration string    `json:"registration,omitempty"`
+	OnMissing    OnMissing `json:"onMissing"`
 	// LimitMS is the host's time limit in milliseconds.
-	LimitMS int
+	LimitMS int `json:"limitMS,omitempty"`
 	// NoSelfProtect turns off the protection of AHP's own files.
-	NoSelfProtect bool
+	NoSelfProtect bool `json:"noSelfProtect,omitempty"`
 	// Home replaces the account's home; "" for the account's.
-	Home string
+	Home string `json:"home,omitempty"`
 }
 
 // Args returns the arguments after the binary.

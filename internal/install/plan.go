@@ -24,6 +24,9 @@ type Options struct {
 	State string
 	// Call is how the line starts ahp; host, event and limit are filled in.
 	Call Call
+	// BinarySHA256 and Registrations are remembered for the doctor; see [Seen].
+	BinarySHA256  string
+	Registrations []Sum
 	// Trust is the person's consent to write Codex's trust in our hooks.
 	Trust bool
 }
@@ -76,6 +79,7 @@ func Install(h hostconf.Host, dialect *adapter.Host, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.manifest.Seen = &Seen{o.Call, o.BinarySHA256, o.Registrations}
 	list, err := units(h, dialect, o)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,8 @@ type manifest struct {
 	Scope   string       `json:"scope"`
 	Project string       `json:"project,omitempty"`
 	Files   []fileRecord `json:"files"`
+	// Seen is missing in the manifest of an older ahp.
+	Seen *Seen `json:"seen,omitempty"`
 }
 
 // fileRecord is one file as it was before, and as it was left.
