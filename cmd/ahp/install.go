@@ -17,6 +17,7 @@ import (
 	"github.com/abhed/abhed/internal/hooklog"
 	"github.com/abhed/abhed/internal/hostconf"
 	"github.com/abhed/abhed/internal/install"
+	"github.com/abhed/abhed/internal/trust"
 )
 
 // installFlags are what "ahp install" and "ahp uninstall" share, and what the first
@@ -208,6 +209,9 @@ func (f *installFlags) prepare(sys system, h hostconf.Host, o *install.Options) 
 	if o.Call.Binary, err = install.CheckBinary(exe, project); err != nil {
 		return nil, err
 	}
+	if o.BinarySHA256, err = install.SumFile(o.Call.Binary); err != nil {
+		return nil, err
+	}
 	if f.registration != "" {
 		o.Call.Registration = f.registration
 		if !filepath.IsAbs(f.registration) {
@@ -218,6 +222,9 @@ func (f *installFlags) prepare(sys system, h hostconf.Host, o *install.Options) 
 	loaded, err := ahpconfig.Load(ahpconfig.Options{File: o.Call.Registration, Home: o.Call.Home})
 	if err != nil {
 		return nil, err
+	}
+	for _, s := range loaded.Sources {
+		o.Registrations = append(o.Registrations, install.Sum{Path: s.Path, SHA256: trust.Sum(s.Content)})
 	}
 	if loaded.Registration == nil {
 		then := "every call is refused"
