@@ -38,7 +38,7 @@ func (j *judgement) index(dir string) []byte {
 // files.
 func (s *shell) guard(c *command) {
 	words := append([]string{c.name}, c.args...)
-	if _, reads := readers(c.name); !reads && c.name != "echo" && c.name != "printf" && c.name != "git" && !messenger(c.name) {
+	if _, reads := readers(c.name); !reads && !namesOnly(c.name) {
 		for i, w := range words[:min(len(words), 64)] {
 			if s.isAHP(w) {
 				s.ahp(words[i+1:])
@@ -60,9 +60,12 @@ func (s *shell) guard(c *command) {
 	s.switches(c)
 }
 
-func messenger(name string) bool {
+// namesOnly reports whether a program starts none of its arguments: they are files or
+// texts.
+func namesOnly(name string) bool {
 	switch name {
-	case "gh", "glab", "hub", "jira", "slack", "notify-send", "logger", "say":
+	case "echo", "printf", "git", "gh", "glab", "hub", "jira", "slack", "notify-send", "logger", "say", "rm", "cp", "mv", "ln", "mkdir", "rmdir", "touch", "chmod", "chown",
+		"tar", "zip", "unzip", "rsync", "sed", "tee", "cd", "pushd", "gofmt", "goimports", "code", "vim", "vi", "nano":
 		return true
 	}
 	return false

@@ -130,12 +130,36 @@ const (
 	// contents hold what is written, not where.
 	contents = "content contents text filetext newstring oldstring newstr oldstr newtext oldtext inserttext codeedit codecontent newsource " +
 		"instructions instruction explanation description prompt message body title summary query search replace replacement diff snippet " +
-		"replacementcontent targetcontent thought comment todos reason header data value old new pattern regex note notes"
+		"replacementcontent targetcontent thought comment todos reason pattern regex note notes"
 )
 
-func oneOf(name, names string) bool {
-	flat := strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
-	return flat != "" && strings.Contains(" "+names+" ", " "+flat+" ")
+// oneOf reports whether a member's name is among names.
+func oneOf(member, names string) bool {
+	for name := range strings.SplitSeq(names, " ") {
+		if sameMember(member, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameMember compares a member's name with one in lower case, without "_" and "-".
+func sameMember(member, name string) bool {
+	k := 0
+	for i := range len(member) {
+		c := member[i]
+		switch {
+		case c == '_' || c == '-':
+			continue
+		case c >= 'A' && c <= 'Z':
+			c |= 0x20
+		}
+		if k == len(name) || name[k] != c {
+			return false
+		}
+		k++
+	}
+	return k == len(name) && k > 0
 }
 
 func (j *judgement) anyOf(input map[string]any, names string) bool {
@@ -156,7 +180,7 @@ func readsByName(name string) bool {
 		case "write", "edit", "create", "delete", "remove", "rm", "move", "mv", "rename", "put", "set", "update", "patch", "append", "replace", "insert",
 			"copy", "cp", "save", "exec", "execute", "run", "apply", "upload", "link", "symlink", "chmod", "truncate", "touch", "modify", "add", "overwrite", "sync", "restore", "install", "download", "store":
 			return false
-		case "read", "get", "list", "ls", "search", "grep", "glob", "find", "view", "show", "stat", "cat", "head", "tail", "tree", "fetch", "query", "describe", "count", "inspect", "lookup", "diff", "directory", "info":
+		case "read", "get", "list", "ls", "search", "grep", "glob", "find", "view", "show", "stat", "cat", "head", "tail", "tree", "fetch", "query", "describe", "count", "inspect", "lookup", "diff", "directory", "info", "navigate", "screenshot":
 			reads = true
 		}
 	}

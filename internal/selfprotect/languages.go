@@ -1,7 +1,6 @@
 package selfprotect
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -84,11 +83,6 @@ func (s *shell) sedScript(script string) {
 	}
 }
 
-// substitution is one "s" of sed that is nothing but itself.
-func substitution() *regexp.Regexp {
-	return regexp.MustCompile(`^s([/|#,])(\w+)([/|#,])([^&\\/|#,]*)([/|#,])g?$`)
-}
-
 // substituted returns what sed makes of a text that is known, where its script is
 // simple enough.
 func substituted(c *command) string {
@@ -96,7 +90,7 @@ func substituted(c *command) string {
 	if len(rest) != 1 || known(c.stdin) == "" || strings.Contains(c.stdin, anyText) || len(rest) != len(c.args) {
 		return anyText
 	}
-	m := substitution().FindStringSubmatch(rest[0])
+	m := compiled().substitution.FindStringSubmatch(rest[0])
 	if m == nil {
 		return anyText
 	}

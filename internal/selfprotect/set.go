@@ -44,6 +44,9 @@ type Options struct {
 	Registrations, Rules []string
 	// More is protected beside what is known.
 	More []Place
+	// Getenv returns a variable that moves a host's configuration, as the host was
+	// started; what it names is protected too. Nil reads none.
+	Getenv func(name string) string
 	// Fold ignores case; it is always ignored on macOS and Windows.
 	Fold bool
 }
@@ -87,6 +90,9 @@ func New(o Options) *Set {
 		for _, f := range h.Files {
 			for _, p := range placesOf(h.Name, f) {
 				s.protect(p)
+				if moved := movedTo(f, p, o.Getenv); path.IsAbs(moved.Path) {
+					s.protect(moved)
+				}
 			}
 		}
 	}
@@ -123,6 +129,21 @@ func placesOf(host string, f hostconf.File) []Place {
 		out = append(out, p)
 	}
 	return out
+}
+
+// movedTo returns the place where a variable puts a file, with an empty path if none
+// does.
+func movedTo(f hostconf.File, p Place, getenv func(string) string) Place {
+	p.Path = ""
+	if f.Variable == "" || getenv == nil {
+		return p
+	}
+	value := getenv(f.Variable)
+	rest, is := strings.CutPrefix(f.Path, f.Moves)
+	if value != "" && is {
+		p.Path = path.Clean(value + rest)
+	}
+	return p
 }
 
 // ownPlaces returns AHP's own places.

@@ -12,13 +12,16 @@ import (
 const maxMention = 512 << 10
 
 // expressions are what texts of programs are read with, compiled at the first use.
-type expressions struct{ escape, join, harm *regexp.Regexp }
+type expressions struct{ escape, join, harm, substitution *regexp.Regexp }
 
 var compiled = sync.OnceValue(func() expressions {
 	return expressions{
 		escape: regexp.MustCompile(`\\x[0-9a-fA-F]{2}|\\u\{?[0-9a-fA-F]{2,4}\}?|\\[0-7]{3}|%[0-9a-fA-F]{2}`),
-		// Two literals that a language puts together.
+		// One "s" of sed that is nothing but itself.
+		substitution: regexp.MustCompile(`^s([/|#,])(\w+)([/|#,])([^&\\/|#,]*)([/|#,])g?$`),
+		// What removes, moves or locks a file, in the words of any language.
 		harm: regexp.MustCompile(`(?i)\b(rm|rmdir|rmtree|rmsync|rmdirsync|remove|removeall|remove_tree|remove-item|unlink|delete|rename|renamesync|move|mv|chmod|symlink|replace|rm_rf|rm_r)\b`),
+		// Two literals that a language puts together.
 		join: regexp.MustCompile("[\"'`]\\s*[+.&]{0,2}\\s*[\"'`]"),
 	}
 })

@@ -85,6 +85,7 @@ func deniedCalls() []call {
 		{host: "mcp", tool: "mcp__fs__apply", server: "fs", input: input{"edits": []any{input{"uri": "file://@H/.claude/settings.json"}}}},
 		{host: "mcp", tool: "mcp__sh__run", server: "sh", input: input{"command": "rm ~/.claude/settings.json"}},
 		{host: "mcp", tool: "mcp__js__eval", server: "js", input: input{"code": `fs.unlinkSync(os.homedir()+"/.claude/settings.json")`}},
+		{host: "mcp", tool: "mcp__fs__rename", server: "fs", input: input{"old": "a", "new": "@H/.claude/settings.json"}},
 		{host: "unknown", tool: "SaveAs", input: input{"where": "@P/.ahp/registration.json"}},
 		{host: "unknown", tool: "bulk", input: input{"files": input{"@P/.claude/settings.json": "{}"}}},
 		{host: "unknown", tool: "bulk", input: input{"files": `["a", "@P/.claude/settings.json"]`}},
@@ -264,6 +265,38 @@ func TestLinkedConfiguration(t *testing.T) {
 		}
 	}
 	if why := w.command(t, "rm ~/dotfiles/vimrc"); why != "" {
+		t.Error(why)
+	}
+}
+
+// TestMovedConfiguration holds that configuration which a variable puts elsewhere is
+// protected there too.
+func TestMovedConfiguration(t *testing.T) {
+	w := makeWorld(t)
+	if why := w.command(t, "rm /srv/codex/hooks.json"); why != "" {
+		t.Error(why)
+	}
+	w.set = selfprotect.New(selfprotect.Options{Home: w.home, Getenv: func(name string) string {
+		return map[string]string{"CODEX_HOME": "/srv/codex"}[name]
+	}})
+	for _, command := range []string{"rm /srv/codex/hooks.json", "rm ~/.codex/hooks.json", "cd /srv/codex; rm config.toml"} {
+		if w.command(t, command) == "" {
+			t.Errorf("not denied: %s", command)
+		}
+	}
+}
+
+// TestMore holds that places of the caller's own are protected like all others, and
+// that case is ignored where it is told so.
+func TestMore(t *testing.T) {
+	w := makeWorld(t)
+	w.set = selfprotect.New(selfprotect.Options{Home: w.home, Fold: true, More: []selfprotect.Place{{Path: "~/vault", Folder: true, What: "keys"}, {Path: "/srv/policy.json", What: "a policy"}}})
+	for _, command := range []string{"rm ~/vault/x", "echo > /srv/policy.json", "rm ~/.CLAUDE/Settings.JSON", "rm -r ~/VAULT"} {
+		if w.command(t, command) == "" {
+			t.Errorf("not denied: %s", command)
+		}
+	}
+	if why := w.command(t, "rm /srv/other.json"); why != "" {
 		t.Error(why)
 	}
 }
