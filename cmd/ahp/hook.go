@@ -53,7 +53,7 @@ func resume(ctx context.Context, h *hookline.Attempt) (a hookd.Answer) {
 // byPolicy returns the answer to what could not be judged.
 func byPolicy(h *hookline.Attempt, why error) hookd.Answer {
 	named := hosts.Lookup(h.Call.Host)
-	return hookd.ByPolicy(named, hosts.Recognise(named, h.Call.Data, h.Call.Markers), &h.Call, h.Call.Native, "Refused: this call could not be checked. "+adapter.Clean(why.Error()))
+	return hookd.ByPolicy(named, hosts.Recognise(named, h.Call.Data, h.Call.Markers), &h.Call, h.Call.Native, "Refused: this call could not be checked: "+adapter.Clean(why.Error()))
 }
 
 // here judges in this process.
@@ -64,6 +64,9 @@ func here(ctx context.Context, h *hookline.Attempt) (hookd.Answer, error) {
 			return a, err
 		}
 		h.Asked = err
+	}
+	if err := hookd.CloseOnExec(); err != nil {
+		return hookd.Answer{}, err
 	}
 	if hookline.Absent(h.Asked) {
 		_ = hookd.Start(h.Program, h.Call.Home) // for the next call; this one doesn't depend on it

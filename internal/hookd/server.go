@@ -231,19 +231,19 @@ func (s *service) retire() {
 	_ = s.lock.Close()
 }
 
-// enter counts a call under way.
-func (s *service) enter() {
+// do judges a call, and has counted it before its answer can be seen.
+func (s *service) do(c *Call) (Answer, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.active++
-}
-
-func (s *service) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.active--
-	s.calls++
-	s.last = time.Now()
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.active--
+		s.calls++
+		s.last = time.Now()
+	}()
+	return s.judge.Do(context.Background(), c)
 }
 
 // frameTime bounds the reading of a call.
@@ -274,10 +274,8 @@ func (s *service) serve(conn *net.UnixConn) {
 		}
 		return
 	}
-	s.enter()
-	defer s.leave()
 	_ = conn.SetDeadline(time.Now().Add(c.HostLimit()))
-	a, err := s.judge.Do(context.Background(), c)
+	a, err := s.do(c)
 	if err != nil {
 		return
 	}

@@ -30,8 +30,8 @@ func lockService(state string) (*os.File, error) {
 	return f, nil
 }
 
-// Start starts the service in a session of its own, with nothing of the host's open. It
-// doesn't wait for it.
+// Start starts the service in a session of its own, with nothing of the host's open: the
+// caller has called CloseOnExec. It doesn't wait for it.
 func Start(executable, home string) error {
 	args := []string{"daemon", "run"}
 	if home != "" {
