@@ -179,7 +179,7 @@ func nativeRows() []nativeRow {
 		{"openhands", "task", "delegate"}, {"openhands", "todo", "task_tracker"},
 
 		{"kimi", toolBash, "Shell Bash CMD"}, {"kimi", toolRead, "ReadFile ReadMediaFile Read"}, {"kimi", toolWrite, "WriteFile Write"}, {"kimi", toolEdit, "StrReplaceFile Edit"},
-		{"kimi", "glob", "Glob"}, {"kimi", "grep", "Grep"}, {"kimi", "fetch", "FetchURL"}, {"kimi", "task", "Task Agent"}, {"kimi", "todo", "SetTodoList"}, {"kimi", "ask_user", "AskUserQuestion"},
+		{"kimi", "glob", "Glob"}, {"kimi", "grep", "Grep"}, {"kimi", "fetch", "FetchURL"}, {"kimi", "task", "Task Agent AgentSwarm"}, {"kimi", "skill", "Skill"}, {"kimi", "todo", "SetTodoList TodoList"}, {"kimi", "ask_user", "AskUserQuestion"},
 
 		{"auggie", toolBash, "launch-process write-process"}, {"auggie", toolRead, "view"}, {"auggie", toolWrite, "save-file remove-files"},
 		{"auggie", toolEdit, "str-replace-editor apply_patch"}, {"auggie", "grep", "grep-search"}, {"auggie", "fetch", "web-fetch open-browser"},
