@@ -200,13 +200,14 @@ func TestExplain(t *testing.T) {
 	h.decide(t, "aaaa-2", "ls", hooklog.Pass, func(e *hooklog.Entry) {
 		e.Problem = "the input was empty, so --on-missing allow answered"
 		e.Event = nil
+		e.Untrusted = []string{"/srv/.ahp/registration.json"}
 	})
 	h.run(t.Context(), nil, "", newExplain, "aaaa-1").want(t, exitOK,
 		"codex 0.98.0", "tool.before, natively PreToolUse", "c-aaaa-1 (the agent gives none)", "service in 7 ms", file+" (same now)", ".gone (gone now)",
 		"org.test.guard, subscription 0, answered after 5 ms:", `{"reason":"no pushing","type":"deny"}`, "org.test.slow, subscription 1, failed after 50 ms, so fail-closed applied: timeout: no answer",
 		"Decision: deny (stood in)", "Reason: no pushing", "org.test.push", "git push", "What to change:", "org.test.guard denied it", "subscription 1 is fail-closed: make it answer, or change the subscription in "+file,
 		"codex can't do at PreToolUse", "denied 2 times before", "two scopes", ".gone is gone since this decision")
-	h.run(t.Context(), nil, "", newExplain, "aaaa-2").want(t, exitOK, "Nobody was asked.", "The check itself failed: the input was empty", "Put right what went wrong in the check itself")
+	h.run(t.Context(), nil, "", newExplain, "aaaa-2").want(t, exitOK, "Nobody was asked.", "The check itself failed: the input was empty", "Put right what went wrong in the check itself", "/srv/.ahp/registration.json had no say, because nobody has trusted it")
 	h.run(t.Context(), nil, "", newExplain, "aaaa").want(t, exitUsage, "several decisions begin so")
 	h.run(t.Context(), nil, "", newExplain, "b").want(t, exitNegative, `"b" is no decision in `)
 	h.run(t.Context(), nil, "", newExplain, "").want(t, exitUsage, "empty id")

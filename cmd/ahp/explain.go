@@ -143,6 +143,9 @@ func (x *explained) advise() []string {
 	if e.Duplicate {
 		add("The agent delivered this event more than once: the hook may be installed in two scopes (\"ahp doctor %s\").", short(e.Host, 32))
 	}
+	for _, file := range e.Untrusted {
+		add("%s had no say, because nobody has trusted it: read it, and run \"ahp trust\" in its project if it may decide.", short(file, 400))
+	}
 	for _, f := range x.Files {
 		if f.Now != "same" {
 			add("%s is %s since this decision: \"ahp replay\" tells what would be decided now.", f.Path, f.Now)
