@@ -64,6 +64,9 @@ func (s *shell) judge(words, assigns []string, stdin string) string {
 	}
 	printed, defined := s.defined[c.name]
 	c.foreign = c.foreign || defined || isPattern(c.name) && c.name != "["
+	if strings.ContainsAny(words[0], " \t\n;") { // a command that is one word
+		return s.script(strings.Join(words, " "), stdin)
+	}
 	switch c.name { // what these take is no name of a file, or they read globs themselves
 	case "git", "find", "fd", "fdfind", "awk", "gawk", "mawk", "nawk", "sed", "gsed", "pkill", "pgrep", "killall", "echo", "printf", "grep":
 		for i := range c.args {
@@ -150,7 +153,7 @@ func (s *shell) wrapped(c *command) (words, env []string, is bool) {
 		case (c.name == "env" || c.name == "sudo") && (a == "-C" || a == "-D" || a == "--chdir") && i+1 < len(c.args):
 			s.chdir(c.args[i+1])
 			i++
-		case c.name == "env" && strings.HasPrefix(a, "--chdir="):
+		case strings.HasPrefix(a, "--chdir="):
 			s.chdir(value)
 		case strings.HasPrefix(a, "-"):
 			if strings.Contains(w.values, " "+a+" ") {
@@ -181,8 +184,15 @@ func isName(s string) bool {
 
 // chdir changes the working directory.
 func (s *shell) chdir(dir string) {
+	s.visited = union(s.visited, s.cwds)
 	var out []string
-	for _, d := range s.cwds {
+	from := s.cwds
+	if v := s.vars["CDPATH"]; v != nil {
+		for _, value := range v.values {
+			from = union(from, strings.Split(value.Str, ":"))
+		}
+	}
+	for _, d := range from {
 		to := s.join(d, dir)
 		if !isPattern(to) {
 			if real := s.look.real(to); real != to {

@@ -314,8 +314,12 @@ func (s *shell) find(c *command) string {
 	}
 	keep := func(p string) bool {
 		for _, n := range names {
-			n = path.Base(strings.TrimSuffix(n, "$"))
-			if fits := glob(s.folded(n), s.folded(path.Base(p))) || n == "*" || strings.ContainsAny(n, `\+|`); !fits {
+			n = s.folded(path.Base(strings.TrimSuffix(n, "$")))
+			fits := n == "*" || strings.ContainsAny(n, `\+|`)
+			for part := range strings.SplitSeq(s.folded(p), "/") { // a folder above counts too
+				fits = fits || part != "" && glob(n, part)
+			}
+			if !fits {
 				return false
 			}
 		}

@@ -16,9 +16,11 @@ func (s *shell) interpreter(c *command) {
 			return // prints what it reads
 		}
 		s.code(strings.Join(c.args, "\n"))
-		if stdin := known(c.stdin); stdin != "" {
+		stdin := known(c.stdin)
+		if stdin != "" {
 			s.code(stdin)
 		}
+		s.passed(strings.Join(c.args, "\n") + stdin)
 		s.executes = s.executes || name != "node" || len(c.args) > 0
 	case "make", "just", "task", "go", "cargo", "npm", "pnpm", "yarn", "docker", "podman", "ssh", "kubectl":
 		s.executes = true
@@ -26,6 +28,18 @@ func (s *shell) interpreter(c *command) {
 		s.executes = s.executes || c.foreign || strings.HasPrefix(c.name, ".")
 	}
 	s.changes(c.args)
+}
+
+// passed judges the variables that a program is given and its text names.
+func (s *shell) passed(program string) {
+	for name, v := range s.vars {
+		if name == "OLDPWD" || name == "PWD" || !strings.Contains(program, name) {
+			continue
+		}
+		for _, value := range v.values {
+			s.named(value.Str)
+		}
+	}
 }
 
 // sed judges sed: it reads, unless it is told to edit in place or its script writes.

@@ -25,6 +25,8 @@ type shell struct {
 	vars map[string]*variable
 	// cwds are the possible working directories.
 	cwds []string
+	// visited are the working directories of before, to which it may go back.
+	visited []string
 	// defined are the names of functions and aliases, which mean what they please, with
 	// what they print.
 	defined map[string]string
