@@ -38,7 +38,7 @@ func (x *judgement) policy(why error) Answer {
 	if x.event != nil {
 		native = x.event.Row.Native
 	}
-	a := ByPolicy(x.named, x.host, x.c, native, "Refused: this call could not be checked. "+adapter.Clean(why.Error())+"\nThat is a fault of the check and no judgement of the call; the person can see more with \"ahp log\" and \"ahp doctor\".")
+	a := ByPolicy(x.named, x.host, x.c, native, "Refused: this call could not be checked: "+adapter.Clean(why.Error())+"\nThat is a fault of the check and no judgement of the call; the person can see more with \"ahp log\" and \"ahp doctor\".")
 	x.entry.Decision = hooklog.Deny
 	if a.Code == ExitPass {
 		x.entry.Decision = hooklog.Pass

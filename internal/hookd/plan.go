@@ -95,6 +95,9 @@ func (j *Judge) load(h *adapter.Host, w where) (*plan, error) {
 	}
 	p.stamps = append(p.stamps, stampOf(store.Path()))
 	loaded, err := ahpconfig.Load(o)
+	if untrusted := (*ahpconfig.UntrustedError)(nil); errors.As(err, &untrusted) {
+		return nil, fmt.Errorf("%s was trusted with other content: read it, and run \"ahp trust\" in its project if it may still decide, or \"ahp trust --remove\" with its name if not", untrusted.Path)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func TestProjects(t *testing.T) {
 	denies("behind a registration of its own", "s6", sub, "not in this house")
 
 	write(t, file, document+"\n")
-	denies("changed", "s7", repo, "isn't trusted")
+	denies("changed", "s7", repo, "was trusted with other content: read it, and run \"ahp trust\"")
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
