@@ -133,10 +133,11 @@ func (j *Judge) Close() error {
 	for _, p := range plans {
 		p.close()
 	}
-	if j.opts.Mode == hooklog.ModeInProcess {
-		return j.log.Release()
+	var err error
+	if j.opts.Mode == hooklog.ModeService {
+		err = j.log.Sync()
 	}
-	return j.log.Close()
+	return errors.Join(err, j.log.Close())
 }
 
 // Idle closes what no session has used since before.
