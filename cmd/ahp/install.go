@@ -279,6 +279,9 @@ func (f *installFlags) print(sys system, p *install.Plan, undo bool) error {
 	for _, text := range p.Remains {
 		fmt.Fprintf(&b, "To do: %s.\n", text)
 	}
+	if p.Changes() && !f.dryRun {
+		b.WriteString("Sessions that run already may go on as before: start them anew.\n")
+	}
 	if !undo && !f.dryRun {
 		fmt.Fprintf(&b, "Check it with: ahp doctor %s\n", p.Host)
 	}

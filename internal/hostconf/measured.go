@@ -9,10 +9,12 @@ func claudeCode() Host {
 		Events: events(`SessionStart SessionEnd !UserPromptSubmit !+PreToolUse !+PermissionRequest +PostToolUse +PostToolUseFailure
 			PostToolBatch !PreSkillShellCommand Stop SubagentStart SubagentStop PreCompact PostCompact Notification TaskCreated TaskCompleted`),
 	}
+	targets := at(like, own[0], own[1], managed)
+	targets[1].Remains = []string{"in an interactive session Claude Code runs no hook before a person trusts the folder"}
 	return Host{
 		Name:    "claude-code",
 		Files:   append(own, managed),
-		Targets: at(like, own[0], own[1], managed),
+		Targets: targets,
 		Switches: []Switch{
 			{Kind: KeySwitch, Name: "disableAllHooks", Value: "true", Scopes: []Scope{User, Project}, Stops: []Scope{User, Project}, Effect: "no user or project hook runs; a project's value beats the user's"},
 			{Kind: KeySwitch, Name: "disableAllHooks", Value: "true", Scopes: []Scope{Managed}, Stops: Scopes(), Effect: "no hook runs"},
@@ -80,8 +82,10 @@ func gemini() Host {
 		Shape: Nested, Command: "command", Fields: append(command(), Field{Name: "name", Value: `"ahp"`}), LimitKey: "timeout", LimitUnit: 1,
 		Events: events(`SessionStart SessionEnd !BeforeAgent AfterAgent !BeforeModel AfterModel !+BeforeTool +AfterTool PreCompress Notification`),
 	}
+	targets := at(like, list...)
+	targets[1].Remains = []string{"Gemini CLI runs no hook in a folder that a person has not trusted"}
 	return Host{
-		Name: "gemini", Files: list, Targets: at(like, list...),
+		Name: "gemini", Files: list, Targets: targets,
 		Switches: []Switch{
 			{Kind: KeySwitch, Name: "hooksConfig.enabled", Value: "false", Scopes: Scopes(), Stops: Scopes(), Effect: "no hook runs; a project's value counts in a trusted folder"},
 			{Kind: KeySwitch, Name: "hooksConfig.disabled", Scopes: Scopes(), Stops: Scopes(), Effect: "hooks whose name or command is in this list do not run"},
