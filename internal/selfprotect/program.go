@@ -34,35 +34,12 @@ func (s *shell) program(c *command) string {
 	if writes, is := readers(c.name); is {
 		return s.processes(c, s.reads(c, writes))
 	}
+	if s.builtin(c) {
+		return ""
+	}
 	switch c.name {
 	case "echo", "printf":
 		return s.prints(c)
-	case "cd", "pushd", "chdir":
-		s.cd(c)
-		return ""
-	case "popd":
-		s.cwds = union(append([]string{anyText}, s.cwds...), s.visited)
-		return ""
-	case "set":
-		s.sets(c)
-		return ""
-	case "read", "mapfile", "readarray":
-		s.readsVariable(c)
-		return ""
-	case "export", "declare", "local", "typeset", "readonly":
-		for _, a := range c.args {
-			if name, value, is := strings.Cut(a, "="); is {
-				s.set(name, text(value))
-				s.setVariable(name, value)
-			}
-		}
-		return ""
-	case "alias":
-		for _, a := range c.args {
-			name, value, _ := strings.Cut(a, "=")
-			s.defined[name] = s.script(value, anyText)
-		}
-		return ""
 	case "eval":
 		return s.script(strings.Join(c.args, " "), c.stdin)
 	case "sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "su", "rbash":
@@ -105,6 +82,35 @@ func (s *shell) program(c *command) string {
 		return anyText
 	}
 	return s.writer(c)
+}
+
+// builtin follows a builtin that changes the state of the shell; false if it is none.
+func (s *shell) builtin(c *command) bool {
+	switch c.name {
+	case "cd", "pushd", "chdir":
+		s.cd(c)
+	case "popd":
+		s.cwds = union(append([]string{anyText}, s.cwds...), s.visited)
+	case "set":
+		s.sets(c)
+	case "read", "mapfile", "readarray":
+		s.readsVariable(c)
+	case "export", "declare", "local", "typeset", "readonly":
+		for _, a := range c.args {
+			if name, value, is := strings.Cut(a, "="); is {
+				s.set(name, text(value))
+				s.setVariable(name, value)
+			}
+		}
+	case "alias":
+		for _, a := range c.args {
+			name, value, _ := strings.Cut(a, "=")
+			s.defined[name] = s.script(value, anyText)
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // writer judges a program that may write.

@@ -31,6 +31,9 @@ func spellings() [][2]string {
 		{"cd ~/.claude; ", "settings.json"}, {"cd ~/.claude && ", "./settings.json"}, {"cd ~; cd .claude; ", "settings.json"}, {"cd; ", ".claude/settings.json"}, {"pushd ~/.claude >/dev/null; ", "settings.json"},
 		{"cd ~/.claude/skills; ", "../settings.json"}, {"cd ~/.cl*; ", "settings.json"}, {"cd link; ", "settings.json"}, {"cd -P link; ", "settings.json"}, {"cd ~/.claude; cd skills; cd ..; ", "settings.json"},
 		{"cd sub; ", "../.claude/settings.json"}, {"cd .claude; ", "settings.json"}, {"X=$PWD; cd /; ", "$X/.claude/settings.json"}, {"cd ~/.claude; cd /; ", "$OLDPWD/settings.json"}, {"shopt -s dotglob; ", "~/*laude/settings.json"},
+		{"pushd ~/.claude >/dev/null; pushd / >/dev/null; popd >/dev/null; ", "settings.json"}, {"cd ~/.claude; cd /; cd - >/dev/null; ", "settings.json"}, {"CDPATH=~/.claude; cd skills >/dev/null; ", "../settings.json"},
+		{"q='*'; ", "~/.claude/sett$q"}, {"F='~/.claude/settings.json'; ", "$(eval echo $F)"}, {"D=$(cd ~/.claude && pwd); ", "$D/settings.json"}, {"while read -r F; do :; break; done <<< ~/.claude/settings.json; ", "$F"}, {"for F in ~/.claude/settings.json; do :; done; ", "$F"},
+		{"f() { F=~/.claude/settings.json; }; f; ", "$F"}, {"f() { cd ~/.claude; }; f; ", "settings.json"}, {"alias x=y; cd ~/.claude/; ", "settings.json"}, {"P=.claude/settings.json; ", "~/$P"}, {"case x in x) F=~/.claude/settings.json;; esac; ", "$F"}, {"((1)) && F=~/.claude/settings.json; ", "$F"},
 		{"f() { printf %s ~/.claude/settings.json; }; ", "$(f)"}, {"shopt -s extglob; ", "~/.@(claude|x)/settings.json"}, {"IFS=:; F=~/.claude:settings.json; set -- $F; ", "$1/$2"}, {"F=(settings json); ", "~/.claude/${F[0]}.${F[1]}"},
 	}
 	for _, w := range []string{
