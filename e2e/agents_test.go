@@ -30,6 +30,8 @@ type agent struct {
 	node22 bool
 	// call is the tool call that makes marker.txt.
 	call modelserver.Call
+	// seen is the call's input as the agent shows it to a hook, if that differs.
+	seen string
 	// limit bounds a run.
 	limit time.Duration
 	// prepare writes the agent's configuration and returns the commands to run, of
@@ -44,6 +46,13 @@ const (
 	made   = "made-42"
 )
 
+// How long a run may take on a machine that others load, with a hook at every
+// event; alone it is a tenth of it.
+const (
+	quick = 2 * time.Minute
+	slow  = 5 * time.Minute
+)
+
 const prompt = "Please make the marker."
 
 // agents returns all agents that are known here.
@@ -53,18 +62,18 @@ func agents() []agent {
 	}
 	described := `,"description":"make the marker"`
 	return []agent{
-		{name: "claude", host: "claude-code", pkg: "@anthropic-ai/claude-code", call: command("Bash", described), limit: time.Minute, prepare: claudeCode},
-		{name: "claude197", host: "claude-code", pkg: "@anthropic-ai/claude-code", call: command("Bash", described), limit: time.Minute, prepare: claudeCode},
-		{name: "codex", host: "codex", pkg: "@openai/codex", call: modelserver.Call{Name: "exec_command", Args: `{"cmd":"` + marker + `"}`}, limit: time.Minute, prepare: codex},
-		{name: "gemini", host: "gemini", pkg: "@google/gemini-cli", call: command("run_shell_command", described), limit: time.Minute, prepare: gemini},
-		{name: "qwen", host: "qwen", pkg: "@qwen-code/qwen-code", node22: true, call: command("run_shell_command", described+`,"is_background":false`), limit: time.Minute, prepare: qwen},
-		{name: "opencode", host: "opencode", pkg: "opencode-ai", call: command("bash", described), limit: 3 * time.Minute, prepare: opencode("opencode")},
-		{name: "kilo", host: "kilo", pkg: "@kilocode/cli", call: command("bash", described), limit: 3 * time.Minute, prepare: opencode("kilo")},
-		{name: "pi", host: "pi", pkg: "@earendil-works/pi-coding-agent", call: command("bash", ""), limit: time.Minute, prepare: pi},
-		{name: "pi22", host: "pi", pkg: "@earendil-works/pi-coding-agent", node22: true, call: command("bash", ""), limit: time.Minute, prepare: pi},
-		{name: "copilot", host: "copilot", pkg: "@github/copilot", call: command("bash", described), limit: 2 * time.Minute, prepare: copilot},
-		{name: "droid", host: "droid", pkg: "@factory/cli-linux-x64", call: command("Execute", `,"summary":"s","timeout":30,"riskLevel":"low","riskLevelReason":"x"`), limit: time.Minute, prepare: droid},
-		{name: "cline", host: "cline", pkg: "cline", call: modelserver.Call{Name: "run_commands", Args: `{"commands":["` + marker + `"]}`}, limit: time.Minute, prepare: cline},
+		{name: "claude", host: "claude-code", pkg: "@anthropic-ai/claude-code", call: command("Bash", described), limit: quick, prepare: claudeCode},
+		{name: "claude197", host: "claude-code", pkg: "@anthropic-ai/claude-code", call: command("Bash", described), limit: quick, prepare: claudeCode},
+		{name: "codex", host: "codex", pkg: "@openai/codex", call: modelserver.Call{Name: "exec_command", Args: `{"cmd":"` + marker + `"}`}, seen: `{"command":"` + marker + `"}`, limit: quick, prepare: codex},
+		{name: "gemini", host: "gemini", pkg: "@google/gemini-cli", call: command("run_shell_command", described), limit: quick, prepare: gemini},
+		{name: "qwen", host: "qwen", pkg: "@qwen-code/qwen-code", node22: true, call: command("run_shell_command", described+`,"is_background":false`), limit: quick, prepare: qwen},
+		{name: "opencode", host: "opencode", pkg: "opencode-ai", call: command("bash", described), limit: slow, prepare: opencode("opencode")},
+		{name: "kilo", host: "kilo", pkg: "@kilocode/cli", call: command("bash", described), limit: slow, prepare: opencode("kilo")},
+		{name: "pi", host: "pi", pkg: "@earendil-works/pi-coding-agent", call: command("bash", ""), limit: quick, prepare: pi},
+		{name: "pi22", host: "pi", pkg: "@earendil-works/pi-coding-agent", node22: true, call: command("bash", ""), limit: quick, prepare: pi},
+		{name: "copilot", host: "copilot", pkg: "@github/copilot", call: command("bash", described), limit: slow, prepare: copilot},
+		{name: "droid", host: "droid", pkg: "@factory/cli-linux-x64", call: command("Execute", `,"summary":"s","timeout":30,"riskLevel":"low","riskLevelReason":"x"`), limit: quick, prepare: droid},
+		{name: "cline", host: "cline", pkg: "cline", call: modelserver.Call{Name: "run_commands", Args: `{"commands":["` + marker + `"]}`}, limit: quick, prepare: cline},
 	}
 }
 

@@ -181,7 +181,9 @@ func droid(s *stage) [][]string {
 	}
 	s.write(s.home+"/.factory/settings.json", settings)
 	s.set(map[string]string{"FACTORY_API_KEY": "fk-test-key", "FACTORY_HOME_OVERRIDE": s.home, "DROID_DISABLE_AUTO_UPDATE": "1", "FACTORY_AIRGAP_ENABLED": "true"})
-	return [][]string{{s.program("@factory", "cli-linux-x64", "bin", "droid"), "exec", "-m", "custom:Mock-0", "--auto", "low", prompt}}
+	// With "low", which lets this call pass as the model writes it, a call that a hook
+	// has rewritten ends the run: "insufficient permission to proceed".
+	return [][]string{{s.program("@factory", "cli-linux-x64", "bin", "droid"), "exec", "-m", "custom:Mock-0", "--auto", "high", prompt}}
 }
 
 func cline(s *stage) [][]string {

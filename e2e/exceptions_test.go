@@ -37,6 +37,14 @@ func exceptions() []exception {
 			proof: "the program that writes the log is the one that is missing; the installed line itself writes none",
 		},
 		{
+			host: "gemini", scenarios: []Scenario{Missing}, policy: PolicyClosed, field: told,
+			proof: "the hook before the model's next request has no answer either and refuses it: Gemini CLI tells the person why, and the model nothing",
+		},
+		{
+			host: "qwen", scenarios: []Scenario{Missing}, policy: PolicyClosed, field: told,
+			proof: "Qwen Code fires its prompt's hook again before each round of tool results; it has no answer either and refuses: the person is told why, and the model nothing",
+		},
+		{
 			host: "cline", scenarios: []Scenario{Deny, Ask, Rewrite, Crash, Hang, Garbage, Missing}, policy: PolicyClosed, field: told,
 			proof: "a cancel ends Cline's run before the model is asked again: there is no request that could tell it",
 		},

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -149,7 +150,7 @@ func (s *stage) registration(p programs, c cell) object {
 	backend, milliseconds := []string{p.guard, string(c.scenario), refusal}, 20000
 	switch c.scenario {
 	case Rewrite:
-		backend[2] = strings.ReplaceAll(strings.ReplaceAll(s.agent.call.Args, "marker", "rewritten"), "made", "rewritten")
+		backend[2] = strings.ReplaceAll(strings.ReplaceAll(cmp.Or(s.agent.seen, s.agent.call.Args), "marker", "rewritten"), "made", "rewritten")
 	case Crash:
 		backend = []string{p.ahp, "backend", "fault", "dies_during"}
 	case Garbage:

@@ -30,7 +30,7 @@ wait`)
 	})
 	begun := time.Now()
 	res := s.play(nil)
-	if !res.timedOut || res.code != -1 || res.left != children-1 || time.Since(begun) > 30*time.Second {
+	if !res.timedOut || res.code != -1 || res.left < children-1 || time.Since(begun) > 30*time.Second {
 		t.Error(res)
 	}
 	pids, err := os.ReadFile(filepath.Join(s.root, "pids"))
