@@ -172,3 +172,16 @@ func runBash(t *testing.T, bash, base, command string) {
 		t.Fatalf("bash didn't end: %s\n%s", command, out.String())
 	}
 }
+
+// TestReadingStaysAllowed holds that no spelling makes reading a change.
+func TestReadingStaysAllowed(t *testing.T) {
+	w := makeWorld(t)
+	for _, s := range spellings() {
+		for _, read := range []string{"cat %s", "cat %s > /tmp/copy.json", "ls -l %s", "grep -c x %s", "cp %s /tmp/copy.json", "wc -l < %s", "jq .hooks %s | head", "diff %s /tmp/x.json", "sed -n 1,3p %s"} {
+			command := w.fillIn(s[0] + strings.ReplaceAll(read, "%s", s[1]))
+			if why := w.command(t, command); why != "" {
+				t.Errorf("denied: %s\n\t%s", command, why)
+			}
+		}
+	}
+}
