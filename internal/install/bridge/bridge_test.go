@@ -95,12 +95,13 @@ func program(t *testing.T, text string) Parameters {
 	return Parameters{Binary: path, Args: []string{"hook", "x y", "$z"}, OnMissing: "deny", TimerMS: 30_000, NoAnswer: "no answer", NotApplied: "not applied"}
 }
 
-// gates returns one call of each host's gate with the arguments {"a":1,"b":2}.
+// gates returns one call of each bridge's gate with the arguments {"a":1,"b":2}. Kilo
+// has that of opencode.
 func gates() map[string]call {
 	plugin := call{Hook: "tool.execute.before", Args: []any{object{"tool": "bash", "sessionID": "s", "callID": "c"}, object{"args": object{"a": 1, "b": 2}}}}
 	return map[string]call{
-		"opencode": plugin, "kilo": plugin,
-		"pi": {Hook: "tool_call", Args: []any{object{"type": "tool_call", "toolName": "bash", "toolCallId": "c", "input": object{"a": 1, "b": 2}}}},
+		"opencode": plugin,
+		"pi":       {Hook: "tool_call", Args: []any{object{"type": "tool_call", "toolName": "bash", "toolCallId": "c", "input": object{"a": 1, "b": 2}}}},
 	}
 }
 
@@ -357,7 +358,7 @@ func TestPrompt(t *testing.T) {
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	dialects := map[string]*adapter.Host{"opencode": opencode.Host(), "kilo": kilo.Host(), "pi": pi.Host()}
-	for host := range gates() {
+	for host := range dialects {
 		h, _ := hostconf.Lookup(host)
 		loaded := drive(t, host, program(t, "exit 40")).Hooks
 		dialect := dialects[host]
@@ -389,6 +390,12 @@ func TestRead(t *testing.T) {
 	}
 	if _, err := Read([]byte("export default 1")); err == nil {
 		t.Error("Read took a file of somebody else")
+	}
+	for _, host := range []string{"opencode", "kilo"} {
+		source, err := Source(host, want)
+		if err != nil || !bytes.HasSuffix(source, []byte(plugin)) {
+			t.Errorf("%s: %v\n%s", host, err, source)
+		}
 	}
 	if _, err := Source("codex", want); err == nil {
 		t.Error("Source made a bridge for a host that takes none")
