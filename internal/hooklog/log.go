@@ -16,9 +16,7 @@ package hooklog
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -212,23 +210,6 @@ func member(text []byte, name string) (int, error) {
 // Sync has everything that this process appended on disk.
 func (l *Log) Sync() error { return l.file.Sync() }
 
-// Close syncs and closes the log, once.
-func (l *Log) Close() error {
-	err := l.file.Sync()
-	if errors.Is(err, fs.ErrClosed) {
-		err = nil
-	}
-	if e := l.Release(); err == nil {
-		err = e
-	}
-	return err
-}
-
-// Release closes the log, once, and leaves it to the system when what was appended
-// reaches the disk.
-func (l *Log) Release() error {
-	if err := l.file.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
-		return err
-	}
-	return nil
-}
+// Close closes the log, once. It doesn't sync: a hook that an agent waits for ends with
+// it.
+func (l *Log) Close() error { return l.file.Close() }
