@@ -35,6 +35,9 @@ func (s *shell) copies(c *command) {
 	}
 	whole := moves || c.name == "rsync" || c.name == "ditto" || flag(c.args, "rRa", "recursive", "archive")
 	for _, src := range rest {
+		if flag(c.args, "T", "no-target-directory") && c.name != "rsync" {
+			src += "/." // dest is the copy, not the folder of it
+		}
 		s.lands(src, dest, whole, c.name == "rsync" || c.name == "ditto")
 	}
 	if c.name == "rsync" && flag(c.args, "", "delete", "delete-after", "delete-before", "delete-during", "delete-excluded") {
@@ -99,7 +102,8 @@ func (s *shell) overlay(src, target string) {
 		}
 		real := s.look.real(to)
 		s.kept(from, func(p *Place, full string) bool {
-			if m := s.literal(path.Clean(real + strings.TrimPrefix(full, from))); m.relation == direct {
+			rest := strings.TrimPrefix(full, from)
+			if landing := path.Clean(real + rest); s.literal(landing).relation == direct && s.counts(real, landing) {
 				s.deny(p)
 			}
 			return s.done()
@@ -113,11 +117,20 @@ func (s *shell) overlay(src, target string) {
 					break
 				}
 			}
-			if n != nil && n != s.judgement.set.anywhere {
+			if n != nil && n != s.judgement.set.anywhere && s.counts("/"+strings.Join(parts[:i], "/"), real) {
 				s.deny(s.brings(n, from, 0))
 			}
 		}
 	}
+}
+
+// counts reports whether a tree that is copied to a folder makes hooks count there:
+// they do in a home or a project, or where there were some. Elsewhere a copy of what
+// a host reads is a copy.
+func (s *shell) counts(folder, landing string) bool {
+	folder = path.Clean(folder)
+	home := s.judgement.set.home
+	return folder == home || home != "" && folder == s.look.real(home) || s.rootedIn(folder) || s.look.exists(landing)
 }
 
 // brings returns a place of a tree of names that lies in a folder.

@@ -22,12 +22,45 @@ func (s *shell) interpreter(c *command) {
 		}
 		s.passed(strings.Join(c.args, "\n") + stdin)
 		s.executes = s.executes || name != "node" || len(c.args) > 0
-	case "make", "just", "task", "go", "cargo", "npm", "pnpm", "yarn", "docker", "podman", "ssh", "kubectl":
+	case "ssh":
+		s.remote(c.args)
+		return
+	case "go":
+		s.executes = true
+		for _, name := range []string{"-run", "-bench", "-skip", "-fuzz"} { // patterns, not files
+			if i := slices.Index(c.args, name); i >= 0 && i+1 < len(c.args) {
+				c.args = slices.Delete(slices.Clone(c.args), i, i+2)
+			}
+		}
+	case "make", "just", "task", "cargo", "npm", "pnpm", "yarn", "docker", "podman", "kubectl":
 		s.executes = true
 	default:
 		s.executes = s.executes || c.foreign || strings.HasPrefix(c.name, ".")
 	}
 	s.changes(c.args)
+}
+
+// remote judges the command that ssh runs, as if it ran here: the other machine may
+// be this one.
+func (s *shell) remote(args []string) {
+	for i := 0; i < len(args); i++ {
+		switch a := args[i]; {
+		case len(a) == 2 && a[0] == '-' && strings.Contains("pilFJLRDbcemwWoSEIOQB", a[1:]):
+			i++
+		case strings.HasPrefix(a, "-"):
+		default:
+			s.subshellScript(strings.Join(args[i+1:], " "))
+			return
+		}
+	}
+}
+
+// subshellScript judges a text that a shell of its own runs.
+func (s *shell) subshellScript(src string) {
+	outer := s.cwds
+	s.cwds = []string{s.homeText()}
+	s.script(src, anyText)
+	s.cwds = outer
 }
 
 // passed judges the variables that a program is given and its text names.

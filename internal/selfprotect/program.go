@@ -74,9 +74,9 @@ func (s *shell) program(c *command) string {
 		s.named(c.args...)
 		return ""
 	case "gh", "glab", "hub", "jira", "slack", "notify-send", "logger", "wall", "say", "osc":
-		for _, a := range c.args {
-			if !strings.ContainsAny(a, " \n\t") && s.touches(a).relation == direct {
-				s.deny(s.touches(a).place)
+		for _, name := range []string{"-O", "--output", "-o", "-D", "--dir"} {
+			if v, has := option(c.args, name); has {
+				s.changes([]string{v})
 			}
 		}
 		return anyText
@@ -118,6 +118,9 @@ func (s *shell) writer(c *command) string {
 	switch c.name {
 	case "rm", "rmdir", "unlink", "shred", "srm", "trash", "trash-put", "chmod", "chown", "chgrp", "setfacl", "chattr", "rimraf":
 		s.changes(c.args)
+		if c.name == "chown" || c.name == "chgrp" || c.name == "chmod" && opens(c.args) {
+			return anyText
+		}
 		if flag(c.args, "rR", "recursive") || c.name == "rimraf" || strings.HasPrefix(c.name, "trash") {
 			s.trees(operands(c.args), anything)
 		}
@@ -150,6 +153,12 @@ func (s *shell) writer(c *command) string {
 		s.interpreter(c)
 	}
 	return anyText
+}
+
+// opens reports whether chmod only gives rights.
+func opens(args []string) bool {
+	rest := operands(args)
+	return len(rest) > 0 && strings.Contains(rest[0], "+") && !strings.ContainsAny(rest[0], "-=") && !flag(args, "x")
 }
 
 // reads judges a program that reads.
