@@ -31,7 +31,7 @@ func blocks(t *testing.T, page string) []block {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile("^`([a-z.]+)`:$")
+	named := regexp.MustCompile("^`([~a-z./-]+)`:$")
 	var out []block
 	var in *block
 	file := ""
@@ -92,29 +92,67 @@ func matches(got, want string) bool {
 	return regexp.MustCompile(`^` + strings.Join(parts, `[^\n]*`) + `$`).MatchString(got)
 }
 
-// TestGuide runs the transcripts of docs/ahp.md: in one folder and in their order,
-// with the built command, in a shell.
-func TestGuide(t *testing.T) {
-	sh := require.Path(t, "sh")
-	exe, dir := builtAHP(t), t.TempDir()
-	path := filepath.Dir(exe) + ":" + os.Getenv("PATH")
-	ports := map[string]string{"7878": freePort(t), "7879": freePort(t)}
-	local := func(s string) string {
-		for from, to := range ports {
-			s = strings.ReplaceAll(s, from, to)
-		}
-		return s
+// guide is a page whose transcripts are run: in one folder and in their order, with
+// the built command, in a shell.
+type guide struct {
+	page, dir string
+	// stands holds what the page has in place of what is so on the machine of the test.
+	stands map[string]string
+	// command changes what is typed.
+	command func(string) string
+	env     []string
+	// atLeast is how many commands are run, skipped how many aren't.
+	atLeast, skipped int
+}
+
+// local returns a text of the page as it is on this machine.
+func (g *guide) local(s string) string {
+	for from, to := range g.stands {
+		s = strings.ReplaceAll(s, from, to)
 	}
+	return s
+}
+
+// TestGuide runs the transcripts of docs/ahp.md.
+func TestGuide(t *testing.T) {
+	exe, dir := builtAHP(t), t.TempDir()
+	(&guide{
+		page: "../../docs/ahp.md", dir: dir, atLeast: 15, skipped: 1,
+		stands: map[string]string{"7878": freePort(t), "7879": freePort(t)},
+		env:    []string{"PATH=" + filepath.Dir(exe) + ":" + os.Getenv("PATH"), "AHP_HOME=" + dir},
+	}).run(t)
+}
+
+// TestAgentsGuide runs the transcripts of docs/agents.md in the home folder of nobody:
+// "ahp hook" takes that from its line alone, and so its line says it here.
+func TestAgentsGuide(t *testing.T) {
+	exe, home := builtAHP(t), t.TempDir()
+	env := []string{"PATH=" + filepath.Dir(exe) + ":" + os.Getenv("PATH"), "AHP_HOME=" + home, "HOME=" + home}
+	t.Cleanup(func() {
+		stop := exec.Command(exe, "daemon", "stop")
+		stop.Env = env
+		if out, _ := stop.CombinedOutput(); string(out) != "no service runs\n" {
+			t.Errorf("the page leaves a service behind:\n%s", out)
+		}
+	})
+	(&guide{
+		page: "../../docs/agents.md", dir: home, atLeast: 40, skipped: 1,
+		stands:  map[string]string{"/home/ada": home, "/usr/local/bin/ahp": exe},
+		command: func(s string) string { return strings.ReplaceAll(s, "ahp hook ", "ahp hook --home "+home+" ") },
+		env:     env,
+	}).run(t)
+}
+
+func (g *guide) run(t *testing.T) {
+	sh := require.Path(t, "sh")
 	ran, skipped := 0, 0
-	for _, b := range blocks(t, "../../docs/ahp.md") {
+	for _, b := range blocks(t, g.page) {
 		switch {
-		case b.file != "" && b.kind == "json":
-			if err := os.WriteFile(filepath.Join(dir, b.file), []byte(local(strings.Join(b.lines, "\n"))+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+		case b.file != "" && (b.kind == "json" || b.kind == "sh"):
+			g.write(t, &b)
 			continue
 		case b.kind != "console" || b.file != "":
-			t.Fatalf("docs/ahp.md:%d: found a block that is neither a file nor a transcript, which no test would run", b.line)
+			t.Fatalf("%s:%d: found a block that is neither a file nor a transcript, which no test would run", g.page, b.line)
 		}
 		for _, s := range b.steps() {
 			if strings.HasPrefix(s.command, "go install ") {
@@ -122,22 +160,37 @@ func TestGuide(t *testing.T) {
 				continue
 			}
 			ran++
-			s.command = local(s.command)
-			want := local(strings.Join(s.want, "\n"))
+			s.command = g.local(s.command)
+			if g.command != nil {
+				s.command = g.command(s.command)
+			}
+			want := g.local(strings.Join(s.want, "\n"))
 			cmd := exec.Command(sh, "-c", strings.TrimSuffix(s.command, " &"))
-			cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+path, "AHP_HOME="+dir)
+			cmd.Dir, cmd.Env = g.dir, append(os.Environ(), g.env...)
 			if strings.HasSuffix(s.command, " &") {
-				background(t, s, cmd, want)
+				g.background(t, s, cmd, want)
 				continue
 			}
 			got, exit := foreground(t, cmd)
 			if exit != s.exit || !matches(got, want) {
-				t.Errorf("docs/ahp.md:%d: $ %s\ngot, with exit %s:\n%s\nthe page says, with exit %s:\n%s", s.line, s.command, exit, got, s.exit, want)
+				t.Errorf("%s:%d: $ %s\ngot, with exit %s:\n%s\nthe page says, with exit %s:\n%s", g.page, s.line, s.command, exit, got, s.exit, want)
 			}
 		}
 	}
-	if ran < 15 || skipped != 1 {
-		t.Errorf("%d commands were run and %d skipped; the page has more, so the reader misses them", ran, skipped)
+	if ran < g.atLeast || skipped != g.skipped {
+		t.Errorf("%s: %d commands were run and %d skipped; the page has more, so the reader misses them", g.page, ran, skipped)
+	}
+}
+
+// write makes the file that a block is.
+func (g *guide) write(t *testing.T, b *block) {
+	t.Helper()
+	path := filepath.Join(g.dir, strings.TrimPrefix(b.file, "~/"))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(g.local(strings.Join(b.lines, "\n"))+"\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -157,7 +210,7 @@ func foreground(t *testing.T, cmd *exec.Cmd) (output, exit string) {
 
 // background starts a command, which is ended with the test, and waits for the lines
 // that it is to print.
-func background(t *testing.T, s step, cmd *exec.Cmd, want string) {
+func (g *guide) background(t *testing.T, s step, cmd *exec.Cmd, want string) {
 	t.Helper()
 	out, err := cmd.StderrPipe()
 	if err != nil {
@@ -183,7 +236,7 @@ func background(t *testing.T, s step, cmd *exec.Cmd, want string) {
 		got = append(got, lines.Text())
 	}
 	if text := strings.Join(got, "\n"); !matches(text, want) {
-		t.Errorf("docs/ahp.md:%d: $ %s\ngot:\n%s\nthe page says:\n%s", s.line, s.command, text, want)
+		t.Errorf("%s:%d: $ %s\ngot:\n%s\nthe page says:\n%s", g.page, s.line, s.command, text, want)
 	}
 }
 
