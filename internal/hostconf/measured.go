@@ -129,12 +129,13 @@ func droid() Host {
 	for i := range list[:2] {
 		list[i].Variable, list[i].Moves = "FACTORY_HOME_OVERRIDE", "~"
 	}
+	managed := File{Path: "/etc/factory/settings.json", Mac: "/Library/Application Support/Factory/settings.json", Scope: Managed, Format: JSON, Carries: true}
 	like := Target{
 		Shape: Nested, Command: "command", Fields: command(), LimitKey: "timeout", LimitUnit: 1000, ToolMatcher: "*",
 		Events: events(`SessionStart SessionEnd !UserPromptSubmit !+PreToolUse +PostToolUse Stop SubagentStop PreCompact Notification`),
 	}
 	return Host{
-		Name: "droid", Files: list, Targets: at(like, list[1], list[3]),
+		Name: "droid", Files: append(list, managed), Targets: at(like, list[1], list[3], managed),
 		Switches: []Switch{
 			{Kind: KeySwitch, Name: "hooksDisabled", Value: "true", Scopes: []Scope{User, Project}, Stops: []Scope{User, Project}, Effect: "documented to turn hooks off; measured to do nothing in droid exec"},
 		},
