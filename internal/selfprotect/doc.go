@@ -19,17 +19,22 @@
 //
 // Do not assume that it sees:
 //   - what a program does that was written in an earlier call: only the text of this
-//     call is judged, not the files that it runs, archives that it unpacks in a
-//     project, or patches that aren't there yet;
+//     call is judged, not the files that it runs; archives that are unpacked in a
+//     project; patches that aren't there yet or have more than 1 MiB;
 //   - names that are computed: encoded (base64, character codes), reversed, fetched,
-//     or read from a file or from a variable that the command doesn't set;
-//   - hard links, bind mounts and copies of a descriptor that were made before;
+//     or read from a file or from a variable that the command doesn't set, unless
+//     enough of the name stands there ("$X/.claude/settings.json" is seen,
+//     "$X/settings.json" isn't);
+//   - hard links, bind mounts and open descriptors that were made before;
 //   - programs that are called like one that reads and aren't it (PATH, hash -p),
 //     and what a program that only reads writes by its own configuration;
 //   - files found by what is in them ("grep -l … | xargs sed -i"), and git where it
-//     changes a whole tree without naming a file (checkout of a branch, reset, pull);
-//   - the start-up files of a shell, services and jobs that run later, other
-//     accounts' and other machines' files;
+//     changes a whole tree without naming a file (checkout, reset, pull);
+//   - a tree that is copied to a folder that is no home and none of the session's
+//     roots, for an agent to be started in later;
+//   - what PowerShell and cmd do, beyond the names in their text;
+//   - the start-up files of a shell, services and jobs that run later, another
+//     account's files by its own names, other machines;
 //   - case: it is ignored only on macOS and Windows, or where Options.Fold says so.
 //
 // It looks at the file system that it runs on, which must be the harness's, and the
