@@ -56,6 +56,11 @@ type Judge struct {
 	projects map[string]string
 }
 
+// again is how long the answer to a call counts for the same call: as long as a host may
+// take from the hook of one of its files to that of another. Some models use an id a
+// second time.
+const again = 3 * time.Second
+
 // maxPlans bounds the projects that are kept warm.
 const maxPlans = 64
 
@@ -93,7 +98,7 @@ func New(o Options) (*Judge, error) {
 	if j.log, err = hooklog.Open(hooklog.LogDir(j.state), hooklog.Options{}); err != nil {
 		return nil, err
 	}
-	if j.states, err = hookstate.Open(j.state, hookstate.Options{}); err != nil {
+	if j.states, err = hookstate.Open(j.state, hookstate.Options{Window: again}); err != nil {
 		return nil, errors.Join(err, j.log.Close())
 	}
 	j.source = "urn:ahp:hook:" + strconv.Itoa(os.Getuid()) + "@" + hostname()

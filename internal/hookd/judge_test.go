@@ -61,13 +61,15 @@ func TestVerdicts(t *testing.T) {
 // TestInTime holds that the host gets an answer before its own limit, whatever the
 // registration allows the backend.
 func TestInTime(t *testing.T) {
+	t.Parallel()
 	for policy, want := range map[string]int{"fail-closed": hookd.ExitDeny, "fail-open": hookd.ExitPass} {
 		w := newWorld(t, hookd.Options{})
 		w.register(w.document(hook{mode: "hang", policy: policy, ms: 3_600_000}))
+		const limit = 8 * time.Second // a fifth of it is what a busy machine may lose
 		began := time.Now()
-		a := w.do(hookd.Call{Data: bash("s", "t1", w.home, "echo hi"), Limit: 2 * time.Second})
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("%s: the answer took %v, and the host waits for 2 s", policy, took)
+		a := w.do(hookd.Call{Data: bash("s", "t1", w.home, "echo hi"), Limit: limit})
+		if took := time.Since(began); took > limit {
+			t.Errorf("%s: the answer took %v, and the host waits for %v", policy, took, limit)
 		}
 		if a.Code != want {
 			t.Errorf("%s: %d %q", policy, a.Code, a.Stderr)

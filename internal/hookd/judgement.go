@@ -182,7 +182,10 @@ func (x *judgement) once() bool {
 func (x *judgement) twice(ctx context.Context) (Answer, error) {
 	var made Answer
 	var failed error
-	text, again, err := x.state.Once(hookstate.Key(x.event.Row.Native, x.entry.Call, adapter.Digest(x.event.AHP.Tool.Input), x.c.Registration), func() []byte {
+	until, _ := ctx.Deadline()
+	until = until.Add(-time.Until(until) / 2) // so that there is time to judge it here
+	key := hookstate.Key(x.event.Row.Native, x.entry.Turn, x.entry.Call, adapter.Digest(x.event.AHP.Tool.Input), x.c.Registration)
+	text, again, err := x.state.OnceUntil(until, key, func() []byte {
 		if made, failed = x.decide(ctx); failed != nil {
 			made = x.policy(failed)
 		}
@@ -313,11 +316,28 @@ func (x *judgement) say(o *ahp.Outcome) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	if err := x.unpaired(v); err != nil {
+		return Answer{}, err
+	}
 	x.conclude(o, v, repeat)
 	if err := x.j.log.Append(x.entry); err != nil {
 		return Answer{}, fmt.Errorf("the decision can't be written down: %w", err)
 	}
 	return a, nil
+}
+
+// unpaired gives the id of a call up that won't run, where it was made up: no event will
+// come after it.
+func (x *judgement) unpaired(v *adapter.Verdict) error {
+	a := x.event.AHP
+	if v.Deny == "" || a.Type != ahp.ToolBefore || !a.Call.Synthesized {
+		return nil
+	}
+	key, err := x.key()
+	if err != nil {
+		return err
+	}
+	return x.state.Refused(key, a.Call.ID)
 }
 
 // conclude completes the log's entry.

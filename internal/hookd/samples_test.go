@@ -139,6 +139,15 @@ func TestMadeUpIDs(t *testing.T) {
 		}
 		ids = append(ids, e.Call)
 	}
+	w.register(w.document(hook{mode: "deny", policy: "fail-closed"}))
+	w.do(hookd.Call{Host: "gemini", Data: event("BeforeTool", "c", "")}) // refused: nothing comes after it
+	w.register(w.document(hook{mode: "notice", policy: "fail-closed", events: `["tool.before","tool.after"]`}))
+	w.do(hookd.Call{Host: "gemini", Data: event("BeforeTool", "c", "")})
+	ran := w.last().Call
+	w.do(hookd.Call{Host: "gemini", Data: event("AfterTool", "c", result)})
+	if after := w.last().Call; after != ran {
+		t.Errorf("the call that ran has the id %s before and %s after", ran, after)
+	}
 	if ids[0] == ids[1] || ids[0] == ids[2] || ids[3] != ids[1] || ids[4] != ids[0] || ids[5] != ids[2] {
 		t.Errorf("%q", ids)
 	}
