@@ -34,6 +34,8 @@ func denialText(o *ahp.Outcome, repeat int) string {
 		reason = "a required policy check could not be completed, so the call was refused. That is a fault of the check and no judgement of the call."
 	}
 	switch {
+	case repeat > 0 && d.Synthetic:
+		return fmt.Sprintf("Refused again (%s time, the same call): the check by %s still fails. That is no judgement of the call. Tell the person instead of repeating it: \"ahp log --denied\" says why.", nth(repeat+1), d.By.Backend)
 	case repeat >= 3:
 		return fmt.Sprintf("Refused for the %s time by %s. Repeating this call can't succeed: stop, and do something else or tell the person.", nth(repeat+1), d.By.Backend)
 	case repeat > 0:
