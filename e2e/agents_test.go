@@ -32,6 +32,9 @@ type agent struct {
 	call modelserver.Call
 	// seen is the call's input as the agent shows it to a hook, if that differs.
 	seen string
+	// success is what the agent tells the model of a command that succeeded, for one
+	// that now and then loses what the command printed.
+	success string
 	// limit bounds a run.
 	limit time.Duration
 	// prepare writes the agent's configuration and returns the commands to run, of
@@ -40,10 +43,11 @@ type agent struct {
 }
 
 // marker is the command that the model asks for, and made what it prints, which
-// is not in the command: hosts repeat that in a refusal.
+// is not in the command: hosts repeat that in a refusal. It holds nothing that has
+// to be escaped in JSON, and no substitution, which Gemini CLI refuses to run.
 const (
-	marker = "touch marker.txt && echo made-$((40+2))"
-	made   = "made-42"
+	marker = "touch marker.txt && echo made it | tr ' ' -"
+	made   = "made-it"
 )
 
 // How long a run may take on a machine that others load, with a hook at every
@@ -66,7 +70,7 @@ func agents() []agent {
 		{name: "claude197", host: "claude-code", pkg: "@anthropic-ai/claude-code", call: command("Bash", described), limit: quick, prepare: claudeCode},
 		{name: "codex", host: "codex", pkg: "@openai/codex", call: modelserver.Call{Name: "exec_command", Args: `{"cmd":"` + marker + `"}`}, seen: `{"command":"` + marker + `"}`, limit: quick, prepare: codex},
 		{name: "gemini", host: "gemini", pkg: "@google/gemini-cli", call: command("run_shell_command", described), limit: quick, prepare: gemini},
-		{name: "qwen", host: "qwen", pkg: "@qwen-code/qwen-code", node22: true, call: command("run_shell_command", described+`,"is_background":false`), limit: quick, prepare: qwen},
+		{name: "qwen", host: "qwen", pkg: "@qwen-code/qwen-code", node22: true, call: command("run_shell_command", described+`,"is_background":false`), success: "Exit Code: 0", limit: quick, prepare: qwen},
 		{name: "opencode", host: "opencode", pkg: "opencode-ai", call: command("bash", described), limit: slow, prepare: opencode("opencode")},
 		{name: "kilo", host: "kilo", pkg: "@kilocode/cli", call: command("bash", described), limit: slow, prepare: opencode("kilo")},
 		{name: "pi", host: "pi", pkg: "@earendil-works/pi-coding-agent", call: command("bash", ""), limit: quick, prepare: pi},

@@ -132,12 +132,14 @@ func TestTells(t *testing.T) {
 	}{
 		{cell{Allow, PolicyClosed}, made, true},
 		{cell{Allow, PolicyClosed}, refusal, false},
+		{cell{Allow, PolicyClosed}, "Output: (empty), Exit Code: 0", true},
+		{cell{Crash, PolicyClosed}, "Exit Code: 0", false},
 		{cell{Deny, PolicyClosed}, "denied: " + refusal, true},
 		{cell{Deny, PolicyClosed}, "denied", false},
 		{cell{Deny, PolicyClosed}, made + refusal, false},
 		{cell{Ask, PolicyOpen}, "wants a person to decide", true},
 		{cell{Ask, PolicyOpen}, "", false},
-		{cell{Rewrite, PolicyClosed}, "rewritten-42", true},
+		{cell{Rewrite, PolicyClosed}, "rewritten-it", true},
 		{cell{Rewrite, PolicyClosed}, made, false},
 		{cell{Crash, PolicyClosed}, guardID + " gave no answer", true},
 		{cell{Crash, PolicyClosed}, "no", false},
@@ -146,7 +148,7 @@ func TestTells(t *testing.T) {
 		{cell{Missing, PolicyClosed}, "ahp is missing", true},
 		{cell{Missing, PolicyClosed}, "", false},
 	} {
-		if got := c.cell.tells([]string{"before", c.told}); got != c.want {
+		if got := c.cell.tells([]string{"before", c.told}, "Exit Code: 0"); got != c.want {
 			t.Errorf("%s told %q: %t, want %t", c.cell, c.told, got, c.want)
 		}
 	}
