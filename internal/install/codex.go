@@ -210,7 +210,7 @@ func distrust(d *confedit.TOML, path string) error {
 	}
 	for _, h := range hooks {
 		for _, b := range d.Blocks("hooks", "state", h.Key) {
-			if h.Line && b.Values["trusted_hash"] == h.Hash {
+			if h.Line {
 				if err := d.Remove(b); err != nil {
 					return err
 				}

@@ -39,12 +39,12 @@ func TestCodexTrust(t *testing.T) {
 	for _, scope := range []hostconf.Scope{hostconf.User, hostconf.Project} {
 		w := newWorld(t, scope)
 		config := filepath.Join(w.o.Roots.Home, ".codex/config.toml")
-		theirs := "model = \"x\" # why\n[hooks.state.\"/else:stop:0:0\"]\ntrusted_hash = \"theirs\"\n"
-		w.write(t, config, theirs)
 		hooks := filepath.Join(w.o.Roots.Home, ".codex/hooks.json")
 		if scope == hostconf.Project {
 			hooks = filepath.Join(w.o.Roots.Project, ".codex/hooks.json")
 		}
+		theirs := "model = \"x\" # why\n[hooks.state.\"" + hooks + ":stop:0:0\"]\ntrusted_hash = \"theirs\"\n"
+		w.write(t, config, theirs)
 		w.write(t, hooks, `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"theirs"}]}]}}`)
 		before := w.files(t)
 		if p := w.install(t, "codex"); len(p.Remains) != 1 || read(t, config) != theirs {
@@ -86,7 +86,7 @@ func trusted(t *testing.T, hooks, config string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"/else:stop:0:0": "theirs"}
+	want := map[string]string{hooks + ":stop:0:0": "theirs"}
 	for _, h := range list {
 		if h.Line {
 			want[h.Key] = h.Hash
