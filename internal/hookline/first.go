@@ -39,7 +39,7 @@ func First() *Attempt { return first }
 
 // begin does what can be done of a hook. It returns if that isn't all.
 func begin(argv []string) *Attempt {
-	if len(argv) < 2 || argv[1] != "hook" {
+	if len(argv) < 2 || argv[1] != "hook" || asksForHelp(argv[2:]) {
 		return nil
 	}
 	a := &Attempt{}
@@ -48,6 +48,12 @@ func begin(argv []string) *Attempt {
 	}
 	runtime.GOMAXPROCS(1) // what is left is one thing after the other, and each thread costs its start
 	return a
+}
+
+// asksForHelp reports whether a person asks what the command is. An installed line names
+// a host, so it never does.
+func asksForHelp(args []string) bool {
+	return len(args) == 1 && (args[0] == "--help" || args[0] == "-h")
 }
 
 // Deliver writes the answer, and returns the exit code that says so: ExitNone for one
