@@ -18,7 +18,7 @@ func subcommands(sys system, group string) []*cobra.Command {
 		return []*cobra.Command{newValidate(sys), newEvaluate(sys), newSend(sys), newBackend(sys), newConform(sys), newInspect(sys)}
 	}
 	return []*cobra.Command{
-		newHosts(sys), newInstall(sys), newUninstall(sys), newTrust(sys), newLog(sys), newExplain(sys), newVerify(sys), newReplay(sys), newDaemon(sys), helpOfHook(),
+		newHosts(sys), newDoctor(sys), newInstall(sys), newUninstall(sys), newTrust(sys), newLog(sys), newExplain(sys), newVerify(sys), newReplay(sys), newDaemon(sys), helpOfHook(),
 	}
 }
 
