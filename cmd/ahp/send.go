@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -12,7 +13,9 @@ import (
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/harness"
 	"github.com/abhed/abhed/internal/ahpconfig"
+	"github.com/abhed/abhed/internal/hooklog"
 	"github.com/abhed/abhed/internal/strictjson"
+	"github.com/abhed/abhed/internal/trust"
 )
 
 // newSend is "ahp send".
@@ -155,7 +158,13 @@ func (s system) registration(file string) (*ahpconfig.Loaded, error) {
 	if file == "" {
 		file = s.getenv("AHP_REGISTRATION")
 	}
-	loaded, err := ahpconfig.Load(ahpconfig.Options{File: file, Home: s.getenv("AHP_HOME"), Dir: s.dir})
+	state, err := hooklog.StateDir(s.getenv("AHP_HOME"))
+	if err != nil {
+		return nil, failWith(exitUsage, err)
+	}
+	loaded, err := ahpconfig.Load(ahpconfig.Options{
+		File: file, Home: s.getenv("AHP_HOME"), Dir: s.dir, Trusted: trust.Open(filepath.Join(state, "trust.json")).Trusted,
+	})
 	if err != nil {
 		return nil, failWith(exitUsage, err)
 	}

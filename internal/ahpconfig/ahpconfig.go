@@ -93,7 +93,7 @@ type UntrustedError struct{ Path string }
 
 // Error names the file and what to do.
 func (e *UntrustedError) Error() string {
-	return fmt.Sprintf("%s: found a project's registration that isn't trusted: read it, and if it may decide about your agents name it with --registration, or remove it", e.Path)
+	return fmt.Sprintf("%s: found a project's registration that isn't trusted: read it, and if it may decide about your agents run \"ahp trust\" or name it with --registration; else remove it", e.Path)
 }
 
 // Load reads the registrations. A place without a file is fine, but for those that

@@ -14,7 +14,9 @@ import (
 	"github.com/abhed/abhed/internal/config"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/gate"
+	"github.com/abhed/abhed/internal/hooklog"
 	"github.com/abhed/abhed/internal/tool"
+	"github.com/abhed/abhed/internal/trust"
 )
 
 // readRegistrations reads every registration; one at fault refuses everything.
@@ -41,8 +43,20 @@ func (e *engine) registrations() ahpconfig.Options {
 	}
 	if l.trusted { // the workspace as a whole, with whatever it holds
 		opts.Dir, opts.Trusted = l.workspace, func(string, []byte) bool { return true }
+	} else if store := e.trustStore(); store != nil && store.Known(filepath.Join(l.workspace, ".ahp", "registration.json")) {
+		opts.Dir, opts.Trusted = l.workspace, store.Trusted // by "ahp trust"; changed since, it stops the start
 	}
 	return opts
+}
+
+// trustStore returns the projects' registrations that "ahp trust" was told of; nil where
+// the account has no home.
+func (e *engine) trustStore() *trust.Store {
+	state, err := hooklog.StateDir(e.sys.home())
+	if err != nil {
+		return nil
+	}
+	return trust.Open(filepath.Join(state, "trust.json"))
 }
 
 // startBackends opens the backends.

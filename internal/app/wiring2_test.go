@@ -17,8 +17,10 @@ import (
 	"github.com/abhed/abhed/ahp/backend/httpbackend"
 	"github.com/abhed/abhed/internal/app"
 	"github.com/abhed/abhed/internal/event"
+	"github.com/abhed/abhed/internal/hooklog"
 	"github.com/abhed/abhed/internal/model/modeltest"
 	"github.com/abhed/abhed/internal/require"
+	"github.com/abhed/abhed/internal/trust"
 )
 
 // init serves the demo's backend where a registration of a test names this binary
@@ -57,6 +59,7 @@ func TestWhereRegistrationsAreRead(t *testing.T) {
 	}{
 		{"usual places", func(*world) {}, []string{"managed", "user"}},
 		{"trusted workspace", func(w *world) { w.opts.TrustWorkspace = true }, []string{"managed", "user", "workspace"}},
+		{"a registration trusted by ahp trust", func(w *world) { w.trust() }, []string{"managed", "user", "workspace"}},
 		{"settings", func(w *world) { w.settings(`{"ahp":{"registration":"named.json"}}`) }, []string{"managed", "named"}},
 		{"flag", func(w *world) {
 			w.settings(`{"ahp":{"registration":"named.json"}}`)
@@ -101,6 +104,39 @@ func TestWhereRegistrationsAreRead(t *testing.T) {
 				t.Errorf("exit %d, asked %v, want %v\n%s", r.code, asked, tt.want, r.err)
 			}
 		})
+	}
+}
+
+// trust trusts the workspace's registration as it is.
+func (w *world) trust() {
+	w.t.Helper()
+	file := filepath.Join(w.dir, ".ahp", "registration.json")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	state, err := hooklog.StateDir(w.home)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := trust.Open(filepath.Join(state, "trust.json")).Add(file, content); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestChangedAfterTrust: a trusted registration that was changed stops the start, and
+// isn't left out.
+func TestChangedAfterTrust(t *testing.T) {
+	w := newWorld(t, call("write", markerArgs), done())
+	text := registrationText("org.test.x", "http://127.0.0.1:9/", "session.end", "observe")
+	w.put(filepath.Join(w.dir, ".ahp", "registration.json"), text)
+	w.trust()
+	w.put(filepath.Join(w.dir, ".ahp", "registration.json"), text+"\n")
+	if r := w.run(t.Context()); r.code != 2 || !strings.Contains(r.err, "isn't trusted") {
+		t.Errorf("exit %d: %s", r.code, r.err)
 	}
 }
 
