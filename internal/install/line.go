@@ -68,6 +68,11 @@ func (c Call) Args() []string {
 // lines from others'.
 const mark = ": ahp-line-1; "
 
+// opening stands before the call. What a variable of a Go developer has this program's
+// runtime print would be part of the answer, and a host that reads a document goes on
+// where it finds none.
+const opening = "{ o=$(GODEBUG= "
+
 // maxRefusal bounds the text that a line holds for the case of no answer.
 const maxRefusal = 8 << 10
 
@@ -101,7 +106,7 @@ func Line(c Call, dialect *adapter.Host, native string) (string, error) {
 	}
 	// What a shell itself says of a program that was killed goes nowhere: a host may
 	// take standard error for the answer.
-	return mark + "{ o=$(" + command + " 2>&1) && c=0 || c=$?; } 2>/dev/null; " +
+	return mark + opening + command + " 2>&1) && c=0 || c=$?; } 2>/dev/null; " +
 		`if [ "$c" = ` + strconv.Itoa(ExitPass) + ` ]; then if [ -n "$o" ]; then printf '%s\n' "$o"; fi; exit 0; ` +
 		`elif [ "$c" = ` + strconv.Itoa(ExitDeliver) + ` ] && [ -n "$o" ]; then printf '%s\n' "$o"; exit 0; ` +
 		`elif [ "$c" = ` + strconv.Itoa(ExitDeny) + ` ] && [ -n "$o" ]; then printf '%s\n' "$o"` + redirect(deny.Stream) + `; exit ` + strconv.Itoa(deny.Exit) + `; fi; ` +
@@ -151,7 +156,7 @@ func IsLine(command string) bool {
 // one of ours; it is also one if a later hand has changed the part that holds the
 // call. Whether the rest is as installed, [Line] of the outcome tells.
 func ParseLine(command string) (Call, error) {
-	rest, is := strings.CutPrefix(command, mark+"{ o=$(")
+	rest, is := strings.CutPrefix(command, mark+opening)
 	if !is {
 		return Call{}, fmt.Errorf("not a line that ahp installed: it begins with %.40q, expected %q", command, mark)
 	}

@@ -254,7 +254,7 @@ func TestParseLine(t *testing.T) {
 			t.Errorf("%v (-want +got)\n%s\n%s", err, diff, line)
 		}
 	}
-	for _, bad := range []string{"", "ahp hook codex", mark, mark + "{ o=$('/a", mark + "{ o=$('/a' hook x --limit ten 2>&1)", mark + "{ o=$(ahp hook x 2>&1)", mark + "{ o=$('/a' hook x --extra y 2>&1)"} {
+	for _, bad := range []string{"", "ahp hook codex", mark, mark + opening + "'/a", mark + opening + "'/a' hook x --limit ten 2>&1)", mark + opening + "ahp hook x 2>&1)", mark + opening + "'/a' hook x --extra y 2>&1)", mark + "{ o=$('/a' hook x --limit 1 2>&1)"} {
 		if c, err := ParseLine(bad); err == nil {
 			t.Errorf("%q: %+v", bad, c)
 		}
