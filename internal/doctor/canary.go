@@ -59,6 +59,7 @@ func (s *site) carries(t hostconf.Target, k hook, native string) bool {
 type ran struct {
 	exit           proc.Exit
 	stdout, stderr string
+	input          []byte
 	entry          *hooklog.Entry
 }
 
@@ -93,12 +94,25 @@ func (s *site) canary(ctx context.Context, k hook, native string, refuse bool) b
 	case r.entry == nil:
 		return bad("canary-log", "the line answered, and ahp's log has no decision on the canary: something else answers in its place", s.why(k))
 	case refuse:
-		want := strings.TrimSpace(string(s.dialect.Refusal(native, r.entry.Reason)))
+		want, err := s.refusal(native, r)
+		if err != nil {
+			return bad("canary", err.Error(), "")
+		}
 		if r.exit.Code != d.Exit || strings.TrimSpace(said) != want || strings.TrimSpace(other) != "" {
 			return bad("canary-form", fmt.Sprintf("the refusal isn't in the form of %s: %s, %q and %q", s.dialect.Title, r.exit, short(r.stdout, 100), short(r.stderr, 100)), s.why(k))
 		}
 	}
 	return true
+}
+
+// refusal is what the host has to be told, as the log has the reason.
+func (s *site) refusal(native string, r *ran) (string, error) {
+	e, err := hosts.Read(s.dialect, adapter.Input{Data: r.input, Native: native})
+	if err != nil {
+		return "", err
+	}
+	text, err := s.dialect.Write(e, &adapter.Verdict{Deny: r.entry.Reason})
+	return strings.TrimSpace(string(text)), err
 }
 
 func (s *site) noLog(r *ran) string {
@@ -138,10 +152,12 @@ func (s *site) send(ctx context.Context, k hook, native string, refuse bool) (*r
 	case k.script:
 		spec.Path, spec.Args = k.path, nil
 	}
-	r, err := start(ctx, spec, payload(s.host.Name, native, tool, id, dir), s.d.o.Timeout)
+	input := payload(s.host.Name, native, tool, id, dir)
+	r, err := start(ctx, spec, input, s.d.o.Timeout)
 	if err != nil {
 		return nil, err
 	}
+	r.input = input
 	list, err := hooklog.Last(hooklog.LogDir(state), 1, func(e *hooklog.Entry) bool { return e.ID == id && e.Host == s.host.Name && e.Native == native })
 	if err == nil && len(list) == 1 {
 		r.entry = list[0]
