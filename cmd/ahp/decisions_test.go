@@ -260,9 +260,10 @@ func TestReplayByRules(t *testing.T) {
 	h.decide(t, "e4", "rm", hooklog.Deny, func(e *hooklog.Entry) { e.Answers[0].Backend = hookd.SelfProtection })
 	h.decide(t, "e5", "ls", hooklog.Pass, func(e *hooklog.Entry) { e.Event = nil })
 	h.decide(t, "e6", "git push", hooklog.Pass, func(e *hooklog.Entry) { e.Host = "an-agent-of-old" })
+	h.decide(t, "e7", "git status", hooklog.Deny, func(e *hooklog.Entry) { e.Answers[0].Backend = hookd.Canary })
 	rules := write(t, "rules.json", denyPush)
 	r := h.run(t.Context(), nil, "", newReplay, "--rules", rules)
-	r.want(t, exitNegative, "e1  codex        Bash             pass -> deny", "e6  an-agent-of-", "judged: 4, would change: 2", "not judged: 1: self-protection decided", "not judged: 1: the event isn't in the log")
+	r.want(t, exitNegative, "e1  codex        Bash             pass -> deny", "e6  an-agent-of-", "judged: 4, would change: 2", "not judged: 1: self-protection decided", "not judged: 1: the event isn't in the log", "not judged: 1: a canary of \"ahp doctor\"")
 	if strings.Contains(r.stdout, "e3  ") || strings.Contains(r.stdout, "e2  ") {
 		t.Errorf("shows what doesn't change: %s", r.stdout)
 	}

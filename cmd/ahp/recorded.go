@@ -122,6 +122,11 @@ func isAbhed(line []byte) (bool, error) {
 	return w.SessionID != "" && len(w.Payload) > 0, nil
 }
 
+// answered reports whether a backend, which may be none that is registered, answered.
+func answered(e *hooklog.Entry, backend string) bool {
+	return slices.ContainsFunc(e.Answers, func(a hooklog.Answer) bool { return a.Backend == backend })
+}
+
 // ofEntry gives f what a line of the decision log recorded, if it is about a decision.
 func ofEntry(e *hooklog.Entry, f func(*recorded) error) error {
 	switch {
@@ -129,8 +134,10 @@ func ofEntry(e *hooklog.Entry, f func(*recorded) error) error {
 		return nil // about the log itself
 	case len(e.Event) == 0:
 		return f(&recorded{skip: "the event isn't in the log"})
-	case slices.ContainsFunc(e.Answers, func(a hooklog.Answer) bool { return a.Backend == hookd.SelfProtection }):
+	case answered(e, hookd.SelfProtection):
 		return f(&recorded{skip: "self-protection decided, whatever is registered"})
+	case answered(e, hookd.Canary):
+		return f(&recorded{skip: "a canary of \"ahp doctor\""})
 	}
 	of, err := ahp.DecodeEvent(e.Event)
 	switch {
