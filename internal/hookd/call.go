@@ -37,9 +37,9 @@ type Call = hookline.Call
 type Answer = hookline.Answer
 
 // answer puts the text of h's answer where a line that was installed for named delivers
-// it. Such a line knows one form of refusal, that of named: a refusal which h takes from
-// standard output with exit code 0 is, for another line than its own, an answer to
-// deliver.
+// it. Such a line knows one form of refusal, that of named at this event: a refusal which
+// h takes from standard output with exit code 0 is, for another's line, an answer to
+// deliver, and any other is left to the exit code.
 func answer(named, h *adapter.Host, row *adapter.Row, v *adapter.Verdict, text []byte) (Answer, error) {
 	switch {
 	case v.Deny == "" && v.Silent():
@@ -50,8 +50,12 @@ func answer(named, h *adapter.Host, row *adapter.Row, v *adapter.Verdict, text [
 		return Answer{Code: ExitDeliver, Stdout: text}, nil
 	}
 	d := h.Delivery(row)
+	line := named.Deny
+	if r := named.Row(row.Native); r != nil {
+		line = named.Delivery(r)
+	}
 	a := Answer{Code: ExitDeny}
-	if d != named.Deny {
+	if d != line && d.Exit == 0 && d.Stream == adapter.Stdout {
 		a.Code = ExitDeliver
 	}
 	if d.Stream == adapter.Stderr {

@@ -35,7 +35,7 @@ func TestCanary(t *testing.T) {
 		if a.Code != want || e.ID != id || e.Tool != tool || e.Problem != "" || len(e.Answers) != 1 || e.Answers[0].Backend != hookd.Canary {
 			t.Errorf("%s: %d %s, in the log %+v", tool, a.Code, a.Stderr, e)
 		}
-		if want == hookd.ExitDeny && (!strings.Contains(string(a.Stderr), hookd.Canary) || e.Decision != hooklog.Deny || e.Reason == "") {
+		if want == hookd.ExitDeny && (!strings.Contains(said(a), hookd.Canary) || e.Decision != hooklog.Deny || e.Reason == "") {
 			t.Errorf("%s: %q, in the log %+v", tool, a.Stderr, e)
 		}
 		if n := w.noted(); n != "" {
@@ -58,8 +58,8 @@ func TestACanaryIsNoWayAroundAPolicy(t *testing.T) {
 	}
 	refused := func(what string, data []byte) {
 		t.Helper()
-		if a := w.do(hookd.Call{Data: data}); a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), "com.example.b0") {
-			t.Errorf("%s: %d %q", what, a.Code, a.Stderr)
+		if a := w.do(hookd.Call{Data: data}); a.Code != hookd.ExitDeny || !strings.Contains(said(a), "com.example.b0") {
+			t.Errorf("%s: %d %q", what, a.Code, said(a))
 		}
 	}
 	refused("not announced", canary("PreToolUse", hookd.CanaryPass, "canary-a", w.home))

@@ -20,30 +20,30 @@ func TestVerdicts(t *testing.T) {
 	for _, tt := range []struct {
 		mode, policy string
 		code         int
-		stdout       string // a part, "" for nothing at all
-		stderr       []string
+		stdout       string   // a part, "" for nothing at all
+		reason       []string // parts of it
 		decision     hooklog.Decision
 	}{
 		{"allow", "fail-closed", hookd.ExitPass, "", nil, hooklog.Pass},
-		{"deny", "fail-open", hookd.ExitDeny, "", []string{"Refused by com.example.b0: not in this house", "Retryable: yes", "Accepted instead: ask the owner"}, hooklog.Deny},
+		{"deny", "fail-open", hookd.ExitDeny, `"permissionDecision":"deny"`, []string{"Refused by com.example.b0: not in this house", "Retryable: yes", "Accepted instead: ask the owner"}, hooklog.Deny},
 		{"ask", "fail-closed", hookd.ExitDeliver, `"permissionDecision":"ask"`, nil, hooklog.Ask},
 		{"rewrite", "fail-closed", hookd.ExitDeliver, `"updatedInput":{"command":"echo safe"}`, nil, hooklog.Rewrite},
 		{"notice", "fail-closed", hookd.ExitDeliver, `{"systemMessage":"seen"}`, nil, hooklog.Tell},
 		{"stop", "fail-closed", hookd.ExitDeliver, `"continue":false`, nil, hooklog.Tell},
-		{"crash", "fail-closed", hookd.ExitDeny, "", []string{"could not be completed", "Retryable: yes"}, hooklog.Deny},
+		{"crash", "fail-closed", hookd.ExitDeny, `"permissionDecision":"deny"`, []string{"could not be completed", "Retryable: yes"}, hooklog.Deny},
 		{"crash", "fail-open", hookd.ExitPass, "", nil, hooklog.Pass},
-		{"garbage", "fail-closed", hookd.ExitDeny, "", []string{"could not be completed"}, hooklog.Deny},
+		{"garbage", "fail-closed", hookd.ExitDeny, `"permissionDecision":"deny"`, []string{"could not be completed"}, hooklog.Deny},
 		{"garbage", "fail-open", hookd.ExitPass, "", nil, hooklog.Pass},
 	} {
 		t.Run(tt.mode+" "+tt.policy, func(t *testing.T) {
 			w := newWorld(t, hookd.Options{})
 			w.register(w.document(hook{mode: tt.mode, policy: tt.policy}))
 			a := w.do(hookd.Call{Data: bash("s", "t1", w.home, "echo hi")})
-			if a.Code != tt.code || !strings.Contains(string(a.Stdout), tt.stdout) || tt.stdout == "" && len(a.Stdout) > 0 || len(tt.stderr) == 0 && len(a.Stderr) > 0 {
+			if a.Code != tt.code || !strings.Contains(string(a.Stdout), tt.stdout) || tt.stdout == "" && len(a.Stdout) > 0 || len(a.Stderr) > 0 {
 				t.Errorf("%d %q %q, want %d with %q", a.Code, a.Stdout, a.Stderr, tt.code, tt.stdout)
 			}
-			for _, part := range tt.stderr {
-				if !strings.Contains(string(a.Stderr), part) {
+			for _, part := range tt.reason {
+				if !strings.Contains(said(a), part) {
 					t.Errorf("%q, want %q in it", a.Stderr, part)
 				}
 			}
@@ -72,7 +72,7 @@ func TestInTime(t *testing.T) {
 			t.Errorf("%s: the answer took %v, and the host waits for %v", policy, took, limit)
 		}
 		if a.Code != want {
-			t.Errorf("%s: %d %q", policy, a.Code, a.Stderr)
+			t.Errorf("%s: %d %q", policy, a.Code, said(a))
 		}
 		if e := w.last(); len(e.Answers) != 1 || e.Answers[0].Failure == nil || e.Answers[0].Failure.Class != string(ahp.FailDeadline) {
 			t.Errorf("%s: in the log: %+v", policy, e)
@@ -93,14 +93,14 @@ func TestByPolicy(t *testing.T) {
 		w := newWorld(t, hookd.Options{})
 		w.register(w.document(hook{mode: "allow", policy: "fail-open"}))
 		a := w.do(hookd.Call{Data: []byte(tt.data)})
-		if a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), tt.part) || !strings.Contains(string(a.Stderr), "could not be checked") {
+		if a.Code != hookd.ExitDeny || !strings.Contains(said(a), tt.part) || !strings.Contains(said(a), "could not be checked") {
 			t.Errorf("%s: %d %q, want %q in a refusal", tt.name, a.Code, a.Stderr, tt.part)
 		}
 		if e := w.last(); e.Problem == "" || !strings.Contains(e.Problem, "--on-missing deny") {
 			t.Errorf("%s: in the log: %+v", tt.name, e)
 		}
 		if a := w.do(hookd.Call{Data: []byte(tt.data), Open: true}); a.Code != hookd.ExitPass {
-			t.Errorf("%s, where such calls pass: %d %q", tt.name, a.Code, a.Stderr)
+			t.Errorf("%s, where such calls pass: %d %q", tt.name, a.Code, said(a))
 		}
 		if w.noted() != "" {
 			t.Errorf("%s: a backend was asked: %s", tt.name, w.noted())
@@ -109,8 +109,8 @@ func TestByPolicy(t *testing.T) {
 	for _, data := range []string{whole + "\r\n", "\xef\xbb\xbf" + whole, "\r\n\t " + whole + "\n\n"} {
 		w := newWorld(t, hookd.Options{})
 		w.register(w.document(hook{mode: "deny", policy: "fail-open"}))
-		if a := w.do(hookd.Call{Data: []byte(data)}); a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), "not in this house") {
-			t.Errorf("%q: %d %q", data[:3], a.Code, a.Stderr)
+		if a := w.do(hookd.Call{Data: []byte(data)}); a.Code != hookd.ExitDeny || !strings.Contains(said(a), "not in this house") {
+			t.Errorf("%q: %d %q", data[:3], a.Code, said(a))
 		}
 	}
 }
@@ -120,7 +120,7 @@ func TestRegistrationAtFault(t *testing.T) {
 	ask := func(part string) {
 		t.Helper()
 		a := w.do(hookd.Call{Data: bash("s", "t1", w.home, "echo hi")})
-		if a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), part) {
+		if a.Code != hookd.ExitDeny || !strings.Contains(said(a), part) {
 			t.Errorf("%d %q, want %q", a.Code, a.Stderr, part)
 		}
 	}
@@ -145,7 +145,7 @@ func TestRegistrationAtFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := w.do(hookd.Call{Data: bash("s", "t1", w.home, "echo hi")}); a.Code != hookd.ExitPass {
-		t.Errorf("%d %q", a.Code, a.Stderr)
+		t.Errorf("%d %q", a.Code, said(a))
 	}
 }
 
@@ -154,15 +154,15 @@ func TestWhatIsNotWrittenDownIsRefused(t *testing.T) {
 	w := newWorld(t, hookd.Options{})
 	w.register(w.document(hook{mode: "allow", policy: "fail-open"}))
 	if a := w.do(hookd.Call{Data: bash("s", "t1", w.home, "echo hi")}); a.Code != hookd.ExitPass {
-		t.Fatalf("%d %q", a.Code, a.Stderr)
+		t.Fatalf("%d %q", a.Code, said(a))
 	}
 	file := filepath.Join(hooklog.LogDir(w.judge.StateDir()), hooklog.File)
 	if err := errors.Join(os.Remove(file), os.Mkdir(file, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	a := w.do(hookd.Call{Data: bash("s", "t2", w.home, "echo hi")})
-	if a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), "can't be written down") {
-		t.Errorf("%d %q", a.Code, a.Stderr)
+	if a.Code != hookd.ExitDeny || !strings.Contains(said(a), "can't be written down") {
+		t.Errorf("%d %q", a.Code, said(a))
 	}
 }
 
@@ -172,11 +172,11 @@ func TestLoopBreaker(t *testing.T) {
 	var lengths []int
 	for i := range 5 {
 		a := w.do(hookd.Call{Data: bash("s", fmt.Sprintf("t%d", i), w.home, "rm -rf /")})
-		lengths = append(lengths, len(a.Stderr))
+		lengths = append(lengths, len(said(a)))
 		if e := w.last(); e.Repeat != i {
 			t.Errorf("call %d counts as repeated %d times", i, e.Repeat)
 		}
-		if i >= 3 && !strings.Contains(string(a.Stderr), "Repeating this call can't succeed") {
+		if i >= 3 && !strings.Contains(said(a), "Repeating this call can't succeed") {
 			t.Errorf("call %d: %q", i, a.Stderr)
 		}
 	}
@@ -205,7 +205,7 @@ func TestSessionsDontWait(t *testing.T) {
 	// The same registration, another session: its own process answers, after its own time.
 	a := w.do(hookd.Call{Data: bash("quick", "t1", w.home, "echo hi"), Limit: time.Second})
 	if a.Code != hookd.ExitPass {
-		t.Errorf("%d %q", a.Code, a.Stderr)
+		t.Errorf("%d %q", a.Code, said(a))
 	}
 	if n := strings.Count(w.noted(), "asked"); n != 2 {
 		t.Errorf("%d backends were asked, expected one for each session", n)
@@ -227,8 +227,8 @@ func TestProtectionComesFirst(t *testing.T) {
 	w.register(strings.Replace(w.document(hook{mode: "allow", policy: "fail-closed"}), `"args":[`, fmt.Sprintf(`"args":["backend","allow",%q,"--rules",%q,`, w.notes, rules), 1))
 	for i, command := range []string{"echo > ~/.claude/settings.json", "rm " + filepath.Join(w.home, ".config", "ahp", "registration.json"), "echo '{}' > " + rules, "cp /bin/true " + exe(t), "ahp uninstall claude-code"} {
 		a := w.do(hookd.Call{Data: bash("s", fmt.Sprint("t", i), w.home, command)})
-		if a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), hookd.SelfProtection) {
-			t.Errorf("%s: %d %q", command, a.Code, a.Stderr)
+		if a.Code != hookd.ExitDeny || !strings.Contains(said(a), hookd.SelfProtection) {
+			t.Errorf("%s: %d %q", command, a.Code, said(a))
 		}
 		if e := w.last(); e.Code != selfprotect.Code || len(e.Answers) != 1 || e.Answers[0].Backend != hookd.SelfProtection {
 			t.Errorf("in the log: %+v", e)
@@ -242,7 +242,7 @@ func TestProtectionComesFirst(t *testing.T) {
 		{Data: bash("s", "u0", w.home, "echo > ~/.claude/settings.json"), Unprotected: true}, {Data: bash("s", "u1", w.home, "cat ~/.claude/settings.json")},
 	} {
 		if a := w.do(call); a.Code != hookd.ExitPass {
-			t.Errorf("%d: %d %q", i, a.Code, a.Stderr)
+			t.Errorf("%d: %d %q", i, a.Code, said(a))
 		}
 	}
 }

@@ -184,7 +184,10 @@ func (x *judgement) twice(ctx context.Context) (Answer, error) {
 	var failed error
 	until, _ := ctx.Deadline()
 	until = until.Add(-time.Until(until) / 2) // so that there is time to judge it here
-	key := hookstate.Key(x.event.Row.Native, x.entry.Turn, x.entry.Call, adapter.Digest(x.event.AHP.Tool.Input), x.c.Registration)
+	key, err := x.delivery()
+	if err != nil {
+		return Answer{}, err
+	}
 	text, again, err := x.state.OnceUntil(until, key, func() []byte {
 		if made, failed = x.decide(ctx); failed != nil {
 			made = x.policy(failed)
@@ -199,6 +202,19 @@ func (x *judgement) twice(ctx context.Context) (Answer, error) {
 		return x.decide(ctx)
 	}
 	return made, nil
+}
+
+// delivery names what may be answered alike: the whole event, for the provider of a model
+// may use an id again for another tool or result, to lines that say the same, for one of
+// another scope may allow more.
+func (x *judgement) delivery() (string, error) {
+	e := *x.event.AHP
+	e.ID, e.Time, e.Native = "delivery", ahp.Timestamp(time.Unix(0, 0)), nil
+	text, err := e.Encode()
+	if err != nil {
+		return "", err
+	}
+	return hookstate.Key(x.c.Host, x.event.Row.Native, adapter.Digest(text), x.c.Registration, fmt.Sprint(x.c.Open, x.c.Unprotected)), nil
 }
 
 // decide asks everybody and comes to an answer.

@@ -216,3 +216,17 @@ func until(t testing.TB, what string, is func() bool) {
 		}
 	}
 }
+
+// said returns the words of an answer: the reason of a refusal as Claude Code reads it,
+// or what was printed.
+func said(a hookd.Answer) string {
+	var document struct {
+		Output struct {
+			Reason string `json:"permissionDecisionReason"`
+		} `json:"hookSpecificOutput"`
+	}
+	if a.Code == hookd.ExitDeny && json.Unmarshal(a.Stdout, &document) == nil && document.Output.Reason != "" {
+		return document.Output.Reason
+	}
+	return string(a.Stdout) + string(a.Stderr)
+}

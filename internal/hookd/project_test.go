@@ -29,12 +29,12 @@ func TestProjects(t *testing.T) {
 	}
 	denies := func(name, session, dir, part string) {
 		t.Helper()
-		if a := ask(session, dir); a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), part) {
+		if a := ask(session, dir); a.Code != hookd.ExitDeny || !strings.Contains(said(a), part) {
 			t.Errorf("%s: %d %q, want %q", name, a.Code, a.Stderr, part)
 		}
 	}
 	if a := ask("s0", repo); a.Code != hookd.ExitPass {
-		t.Errorf("what isn't trusted counts: %d %q", a.Code, a.Stderr)
+		t.Errorf("what isn't trusted counts: %d %q", a.Code, said(a))
 	}
 	if e := w.last(); len(e.Untrusted) != 1 || e.Untrusted[0] != file {
 		t.Errorf("the log doesn't name what isn't trusted: %+v", e.Untrusted)
@@ -53,7 +53,7 @@ func TestProjects(t *testing.T) {
 	denies("a link to a folder below", "s3", link, "not in this house")
 	denies("the session has left the project", "s1", os.TempDir(), "not in this house")
 	if a := ask("s4", os.TempDir()); a.Code != hookd.ExitPass {
-		t.Errorf("a session that was never in the project: %d %q", a.Code, a.Stderr)
+		t.Errorf("a session that was never in the project: %d %q", a.Code, said(a))
 	}
 	// What an agent may put between itself and the project's registration.
 	write(t, filepath.Join(sub, ".git", "HEAD"), "ref: refs/heads/main\n")
@@ -71,7 +71,7 @@ func TestProjects(t *testing.T) {
 		t.Fatal(was, err)
 	}
 	if a := ask("s9", repo); a.Code != hookd.ExitPass {
-		t.Errorf("no longer trusted: %d %q", a.Code, a.Stderr)
+		t.Errorf("no longer trusted: %d %q", a.Code, said(a))
 	}
 }
 
@@ -92,8 +92,8 @@ func TestWorktree(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{tree, filepath.Join(tree, "deeper")} {
-		if a := w.do(hookd.Call{Data: bash("s"+dir, "t1", dir, "echo hi")}); a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), "not in this house") {
-			t.Errorf("%s: %d %q", dir, a.Code, a.Stderr)
+		if a := w.do(hookd.Call{Data: bash("s"+dir, "t1", dir, "echo hi")}); a.Code != hookd.ExitDeny || !strings.Contains(said(a), "not in this house") {
+			t.Errorf("%s: %d %q", dir, a.Code, said(a))
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestRecordedEvents(t *testing.T) {
 				}
 				call.Data = distinct(data, i)
 				a := no.do(call)
-				if said := string(a.Stdout) + string(a.Stderr); a.Code == hookd.ExitPass || !strings.Contains(said, "not in this house") {
+				if said := string(a.Stdout) + said(a); a.Code == hookd.ExitPass || !strings.Contains(said, "not in this house") {
 					t.Errorf("%s: %d %q isn't a refusal", file, a.Code, said)
 				}
 				if e := no.last(); e.Decision != hooklog.Deny || e.Tool == "" || e.Call == "" {
@@ -107,8 +107,8 @@ func TestTheSameEventTwice(t *testing.T) {
 		go func() { answers <- w.do(hookd.Call{Host: "codex", Data: event("c1", "echo hi")}) }()
 	}
 	for range 4 {
-		if a := <-answers; a.Code != hookd.ExitDeny || !strings.Contains(string(a.Stderr), "not in this house") {
-			t.Errorf("%d %q", a.Code, a.Stderr)
+		if a := <-answers; a.Code != hookd.ExitDeny || !strings.Contains(said(a), "not in this house") {
+			t.Errorf("%d %q", a.Code, said(a))
 		}
 	}
 	if n := strings.Count(w.noted(), "asked"); n != 1 {
@@ -184,7 +184,7 @@ func TestAnUnreadableEndIsNoRefusal(t *testing.T) {
 				want = hookd.ExitDeny
 			}
 			if a := w.do(hookd.Call{Host: host, Data: fmt.Appendf(nil, `{"session_id":"s","hook_event_name":%q,"x":`, native)}); a.Code != want {
-				t.Errorf("%s %s: %d %q", host, native, a.Code, a.Stderr)
+				t.Errorf("%s %s: %d %q", host, native, a.Code, said(a))
 			}
 		}
 	}

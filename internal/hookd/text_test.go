@@ -18,7 +18,7 @@ func TestACheckThatFailsAgain(t *testing.T) {
 		for _, id := range []string{"a", "b", "c"} {
 			a = w.do(hookd.Call{Data: bash("s", id, w.home, "make")})
 		}
-		if text := string(a.Stderr); a.Code != hookd.ExitDeny || !strings.HasPrefix(text, "Refused again (3rd time, the same call)") || !strings.Contains(text, want) {
+		if text := said(a); a.Code != hookd.ExitDeny || !strings.HasPrefix(text, "Refused again (3rd time, the same call)") || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %q, want %q", mode, a.Code, text, want)
 		}
 	}

@@ -1,9 +1,11 @@
 // Package claudecode is the hook dialect of Claude Code (measured with 2.1.332 and
 // 2.1.197).
 //
-// It guarantees that a refusal is exit code 2 with the reason on standard error and
-// nothing on standard output, which both versions read alike, and that no answer holds
-// a permission: "allow" is never written.
+// It guarantees that a refusal is exit code 2 with the host's own document on standard
+// output and nothing on standard error: both versions block on the code whatever becomes
+// of the document, and show the model its reason alone, where they put the whole command
+// line of the hook before what comes on standard error (measured). No answer holds a
+// permission: "allow" is never written.
 //
 // Do not assume that every way to run something passes here: a command in the text of a
 // skill has an event of its own, and a call of an unknown tool has none.
@@ -20,7 +22,7 @@ import (
 // Host returns the dialect.
 func Host() *adapter.Host {
 	h := &adapter.Host{
-		Name: "claude-code", Title: "Claude Code", Deny: adapter.Delivery{Exit: 2, Stream: adapter.Stderr},
+		Name: "claude-code", Title: "Claude Code", Deny: adapter.Delivery{Exit: 2, Stream: adapter.Stdout},
 		Deduplicates: true, Rows: rows(), Write: write,
 	}
 	h.Read = func(in adapter.Input) (*adapter.Event, error) { return read(h, in) }
@@ -85,7 +87,7 @@ func rows() []adapter.Row {
 	}
 	return []adapter.Row{
 		{Native: "PreToolUse", Type: ahp.ToolBefore, Can: before},
-		{Native: "PreSkillShellCommand", Type: ahp.ToolBefore, Can: []adapter.Ability{
+		{Native: "PreSkillShellCommand", Type: ahp.ToolBefore, Deny: &adapter.Delivery{Exit: 2, Stream: adapter.Stderr}, Can: []adapter.Ability{
 			{Effect: ahp.EffectDeny, How: adapter.Native, Level: adapter.BestEffort, Note: "read in the package, not measured"},
 			{Effect: ahp.EffectAsk, How: adapter.Denies, Level: adapter.BestEffort}, {Effect: ahp.EffectModify, How: adapter.Denies, Level: adapter.BestEffort},
 		}},

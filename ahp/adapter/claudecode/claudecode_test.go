@@ -45,7 +45,7 @@ func keys() map[string][]string {
 		"PostToolUse":        with("additionalContext", "updatedToolOutput.*"),
 		"PostToolUseFailure": with("additionalContext"),
 		"PostToolBatch":      common,
-		"UserPromptSubmit":   with("additionalContext"),
+		"UserPromptSubmit":   append([]string{"decision", "reason"}, with("additionalContext")...),
 		"SessionStart":       with("additionalContext"),
 		"Stop":               append([]string{"decision", "reason"}, common...),
 		"SubagentStop":       append([]string{"decision", "reason"}, common...),

@@ -35,11 +35,11 @@ type behavior struct {
 // write says a verdict.
 func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 	native := e.Row.Native
-	if v.Deny != "" {
-		if native == "PermissionRequest" { // exit code 2 would leave the normal prompt
-			return adapter.Encode(answer{Specific: &specific{Event: native, Decision: &behavior{"deny", adapter.Reason(v.Deny)}}})
-		}
+	if v.Deny != "" && native == "PreSkillShellCommand" { // which document it reads isn't known
 		return []byte(adapter.Reason(v.Deny)), nil
+	}
+	if v.Deny != "" {
+		return adapter.Encode(refusal(e.Row, adapter.Reason(v.Deny)))
 	}
 	if v.Silent() {
 		return nil, nil
@@ -67,4 +67,15 @@ func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 		a.Specific = &s
 	}
 	return adapter.Encode(a)
+}
+
+// refusal is the document of a refusal at an event.
+func refusal(r *adapter.Row, reason string) answer {
+	switch r.Type {
+	case ahp.ToolPermissionRequest: // exit code 2 would leave the normal prompt
+		return answer{Specific: &specific{Event: r.Native, Decision: &behavior{"deny", reason}}}
+	case ahp.ToolBefore:
+		return answer{Specific: &specific{Event: r.Native, Permission: "deny", PermissionReason: reason}}
+	}
+	return answer{Decision: "block", Reason: reason}
 }

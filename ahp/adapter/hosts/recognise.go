@@ -34,8 +34,8 @@ func Markers() []string {
 // The line's wrapper was written for named: it passes standard output on with exit code 0
 // for an answer, and delivers a refusal as named.Deny says. So a refusal of the returned
 // host is always one of the two: a document on standard output (its Delivery has exit
-// code 0 and Stdout, and the caller hands it over as an answer), or the reason by
-// named.Deny itself. What makes each block:
+// code 0 and Stdout, and the caller hands it over as an answer), or the exit code of
+// named.Deny, with the reason on the stream that named's line uses. What makes each block:
 //
 //   - Copilot CLI: the document that the event is answered with in Copilot's own files,
 //     hookSpecificOutput before a tool and top-level members elsewhere (measured with
