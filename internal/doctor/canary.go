@@ -87,8 +87,8 @@ func (s *site) canary(ctx context.Context, k hook, native string, refuse bool) b
 	switch {
 	case refuse && silent:
 		return bad("canary-passed", "the canary that has to be refused passed at "+native+": nothing holds a call here"+s.noLog(r), s.why(k))
-	case !refuse && !silent && r.exit.Code == d.Exit && strings.TrimSpace(said) != "":
-		return bad("mass-deny", fmt.Sprintf("the canary that has to pass is refused at %s: %s %s refuses every call. It is told: %s", native, s.dialect.Title, s.d.versionOf(ctx, s.host), short(said, 300)), "find the cause with ahp log --denied; nothing was switched off")
+	case !refuse && !silent && r.exit.Code == d.Exit && (d.Exit != 0 || strings.TrimSpace(said) != ""):
+		return bad("mass-deny", fmt.Sprintf("the canary that has to pass is refused at %s: %s %s refuses every call. It is told: %s", native, s.dialect.Title, s.d.versionOf(ctx, s.host), short(said+" "+other, 300)), "find the cause with ahp log --denied; nothing was switched off")
 	case !refuse && !silent:
 		return bad("canary-form", fmt.Sprintf("the canary that has to pass was answered with %s and %q, %q", r.exit, short(r.stdout, 100), short(r.stderr, 100)), s.why(k))
 	case r.entry == nil:

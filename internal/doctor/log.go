@@ -29,6 +29,10 @@ func (d *doctor) log(context.Context) {
 		d.add(Finding{Level: Wrong, Check: "log", What: what, Where: where, Do: "see ahp verify; what is missing can't be had back"})
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(d.anchorFile()); err == nil {
+			bad("the log is gone; at an earlier run of the doctor it was there", path)
+			return
+		}
 		d.add(Finding{Level: Note, Check: "log", What: "no decision was logged yet", Where: path})
 		return
 	}
@@ -38,6 +42,9 @@ func (d *doctor) log(context.Context) {
 		return
 	}
 	_ = l.Close() // nothing was appended
+	if what := d.held(); what != "" {
+		bad(what, path)
+	}
 	if d.o.WholeLog {
 		r, err := hooklog.Verify(dir, nil)
 		if err != nil {
