@@ -27,7 +27,7 @@ event's, as "ahp log" shows it, or the beginning of only one.
 
 AHP_HOME takes the place of the home folder. Exit codes: 0 done, 1 there is no such
 decision, 2 wrong use or a beginning of several ids, 3 the log can't be read.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneArgument("the ID of a decision, which \"ahp log\" shows"),
 		RunE: func(_ *cobra.Command, args []string) error { return runExplain(sys, args[0], asJSON) },
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")

@@ -90,6 +90,7 @@ func TestInstallCommandRefuses(t *testing.T) {
 		code int
 		want string
 	}{
+		{"no host", home, nil, exitUsage, "expected HOST, one of claude-code,"},
 		{"unknown host", home, []string{"claude"}, exitUsage, "known are claude-code,"},
 		{"scope", home, []string{"codex", "--scope", "me"}, exitUsage, "expected user, project or managed"},
 		{"no such scope", home, []string{"openhands"}, exitUsage, "openhands has no user scope; it has --scope project"},

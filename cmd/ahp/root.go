@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 )
@@ -30,7 +31,13 @@ func helpOfHook() *cobra.Command {
 		Long: `The native event of an agent comes on standard input, and the native answer goes to
 standard output and standard error. Exit codes: 40 pass, 41 an answer that must be
 delivered, 42 a refusal; any other is no answer, and the installed line then does what
-its --on-missing says.`,
+its --on-missing says.
+
+The line may have --event NAME, for hosts whose events don't name themselves;
+--registration FILE, instead of the user's and the project's; --home FOLDER, instead of
+the account's; --on-missing deny or allow; --limit MILLISECONDS, which the host waits;
+--no-self-protect; and --no-service, to judge in this process. Paths are absolute, and
+neither HOME nor AHP_HOME counts.`,
 		DisableFlagParsing: true,
 		RunE:               needsSubcommand,
 	}
@@ -71,6 +78,16 @@ Exit codes: 0 done or valid, 1 a negative result, 2 wrong use or configuration,
 		}
 	}
 	return root
+}
+
+// oneArgument has a command take exactly one argument, and say which.
+func oneArgument(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s: found %d arguments, expected %s", c.Name(), len(args), what)
+		}
+		return nil
+	}
 }
 
 // needsSubcommand is what a command that only groups others runs.
