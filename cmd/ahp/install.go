@@ -43,7 +43,7 @@ project, or that others can change, is refused.
 
 Exit codes: 0 done, 2 wrong use or a file that can't be changed as it is, 3 an
 operational failure.`,
-		Args: oneArgument("HOST, one of "+strings.Join(hostconf.Names(), ", ")),
+		Args: oneArgument("HOST, one of " + strings.Join(hostconf.Names(), ", ")),
 		RunE: func(_ *cobra.Command, args []string) error { return f.run(sys, args[0], false) },
 	}
 	f.shared(c)
@@ -65,7 +65,7 @@ since ahp install, and else removes its entries alone.
 
 Exit codes: 0 done, or nothing to do, 2 wrong use or a file that can't be changed as it
 is, 3 an operational failure.`,
-		Args: oneArgument("HOST, one of "+strings.Join(hostconf.Names(), ", ")),
+		Args: oneArgument("HOST, one of " + strings.Join(hostconf.Names(), ", ")),
 		RunE: func(_ *cobra.Command, args []string) error { return f.run(sys, args[0], true) },
 	}
 	f.shared(c)
