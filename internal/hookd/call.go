@@ -16,6 +16,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/adapter"
 	"github.com/abhed/abhed/internal/hookline"
 )
@@ -91,7 +92,8 @@ func ByPolicy(named, h *adapter.Host, c *Call, native, reason string) Answer {
 
 // likely returns the row of an event that could not be read: the one that is named, or
 // else the only one whose name the data holds, as a string, near its start. It is the
-// first that can refuse where that doesn't tell: the event may be the one that matters.
+// first before a call, or else at all, that can refuse where that doesn't tell: the event
+// may be the one that matters, and some hosts refuse another with another document.
 func likely(h *adapter.Host, native string, data []byte) *adapter.Row {
 	if row := h.Row(native); row != nil {
 		return row
@@ -101,7 +103,7 @@ func likely(h *adapter.Host, native string, data []byte) *adapter.Row {
 	head := data[:min(len(data), 64<<10)]
 	for i := range h.Rows {
 		r := &h.Rows[i]
-		if gate == nil && r.Denies() {
+		if r.Denies() && (gate == nil || gate.Type != ahp.ToolBefore && r.Type == ahp.ToolBefore) {
 			gate = r
 		}
 		if bytes.Contains(head, []byte(`"`+r.Native+`"`)) {
