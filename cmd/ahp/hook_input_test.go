@@ -38,7 +38,7 @@ func TestEmptyEvents(t *testing.T) {
 		for _, in := range []string{"", "\ufeff", "\n\n\r\n", "\ufeff\n", " ", "{}", "null", "[]", `"x"`, `{"hook_event_name":"PreToolUse"`, "{\"a\":\xff}", "\x00"} {
 			began := time.Now()
 			got := a.hook(hookRun{stdin: strings.NewReader(in), args: args})
-			if got.code != hookline.ExitDeny || !strings.Contains(got.stderr, "could not be checked") || got.stdout != "" {
+			if got.code != hookline.ExitDeny || !strings.Contains(got.stdout, "could not be checked") || got.stderr != "" {
 				t.Errorf("%q: found %+v, expected a refusal by policy", in, got)
 			}
 			if took := time.Since(began); took > hookline.DefaultLimit*8/10 {
@@ -76,7 +76,7 @@ func TestEventsAsHostsWriteThem(t *testing.T) {
 			if got := a.hook(hookRun{stdin: strings.NewReader(form(bashCall("s", "ls", n))), args: args}); got.code != hookline.ExitPass {
 				t.Errorf("form %d: found %+v, expected a pass", n, got)
 			}
-			if got := a.hook(hookRun{stdin: strings.NewReader(form(bashCall("s", fmt.Sprint("git push ", n), n+100))), args: args}); got.code != hookline.ExitDeny || !strings.Contains(got.stderr, "git push") {
+			if got := a.hook(hookRun{stdin: strings.NewReader(form(bashCall("s", fmt.Sprint("git push ", n), n+100))), args: args}); got.code != hookline.ExitDeny || !strings.Contains(got.stdout, "git push") {
 				t.Errorf("form %d: found %+v, expected a refusal by the rule", n, got)
 			}
 		}
@@ -116,7 +116,7 @@ func TestLargeEvents(t *testing.T) {
 				t.Fatal(err)
 			}
 			var errs bytes.Buffer
-			cmd.Stderr = &errs
+			cmd.Stdout, cmd.Stderr = &errs, &errs
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -187,8 +187,8 @@ func (a *account) inTime(limit time.Duration, want int, h hookRun) {
 	if got.code != want {
 		a.t.Errorf("found %+v, expected exit %d", got, want)
 	}
-	if want == hookline.ExitDeny && !strings.Contains(got.stderr, "in time") {
-		a.t.Errorf("found %q, expected what didn't come in time", got.stderr)
+	if want == hookline.ExitDeny && !strings.Contains(got.stdout, "in time") {
+		a.t.Errorf("found %q, expected what didn't come in time", got.stdout)
 	}
 	if took < limit*79/100 || took > limit {
 		a.t.Errorf("it took %v of %v, expected a little over 80 %%", took, limit)
@@ -266,7 +266,7 @@ func TestHookLineAtFault(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	in := func() io.Reader { return strings.NewReader(bashCall("s", "ls", 1)) }
-	if got := a.hook(hookRun{stdin: in(), args: []string{"--no-such-flag"}}); got.code != hookline.ExitDeny || !strings.Contains(got.stderr, "--no-such-flag") {
+	if got := a.hook(hookRun{stdin: in(), args: []string{"--no-such-flag"}}); got.code != hookline.ExitDeny || !strings.Contains(got.stdout, "--no-such-flag") {
 		t.Errorf("found %+v, expected a refusal", got)
 	}
 	if got := a.hook(hookRun{stdin: in(), args: []string{"--on-missing", "allow", "--no-such-flag"}}); got.code != hookline.ExitPass {

@@ -129,7 +129,7 @@ func TestStrangeSockets(t *testing.T) {
 			if err := arrange(t, a, filepath.Join(a.dir, "l")); err != nil {
 				t.Fatal(err)
 			}
-			if got := a.judge("git push origin"); got.code != hookline.ExitDeny || got.stderr == "" {
+			if got := a.judge("git push origin"); got.code != hookline.ExitDeny || got.stdout == "" {
 				t.Errorf("found %+v, expected a refusal", got)
 			}
 			if !strings.Contains(name, "place") { // a folder that isn't the account's alone is refused for the state as well
