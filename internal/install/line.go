@@ -97,9 +97,13 @@ func Line(c Call, dialect *adapter.Host, native string) (string, error) {
 		return "", err
 	}
 	deny := dialect.Delivery(row)
-	missing := say(dialect.Blank(native), adapter.Stdout, 0)
-	if text := dialect.Refusal(native, NoAnswer(c.Host)); text != nil && c.OnMissing != Allow {
-		missing = say(text, deny.Stream, deny.Exit)
+	missing := say(dialect.Blank(native), adapter.Stdout, 0, "")
+	unsaid := ""
+	if text := dialect.Refusal(native, NoAnswer(c.Host)); text != nil {
+		unsaid = " || exit 2" // it can't be written, as to a file on a full disk: almost every host refuses at this code
+		if c.OnMissing != Allow {
+			missing = say(text, deny.Stream, deny.Exit, unsaid)
+		}
 	}
 	if len(missing) > maxRefusal || !utf8.ValidString(missing) || strings.ContainsRune(missing, 0) {
 		return "", fmt.Errorf("%s: the refusal for %s can't be written into a command line", dialect.Name, native)
@@ -108,18 +112,18 @@ func Line(c Call, dialect *adapter.Host, native string) (string, error) {
 	// take standard error for the answer.
 	return mark + opening + command + " 2>&1) && c=0 || c=$?; } 2>/dev/null; " +
 		`if [ "$c" = ` + strconv.Itoa(ExitPass) + ` ]; then if [ -n "$o" ]; then printf '%s\n' "$o"; fi; exit 0; ` +
-		`elif [ "$c" = ` + strconv.Itoa(ExitDeliver) + ` ] && [ -n "$o" ]; then printf '%s\n' "$o"; exit 0; ` +
-		`elif [ "$c" = ` + strconv.Itoa(ExitDeny) + ` ] && [ -n "$o" ]; then printf '%s\n' "$o"` + redirect(deny.Stream) + `; exit ` + strconv.Itoa(deny.Exit) + `; fi; ` +
+		`elif [ "$c" = ` + strconv.Itoa(ExitDeliver) + ` ] && [ -n "$o" ]; then printf '%s\n' "$o"` + unsaid + `; exit 0; ` +
+		`elif [ "$c" = ` + strconv.Itoa(ExitDeny) + ` ] && [ -n "$o" ]; then printf '%s\n' "$o"` + redirect(deny.Stream) + unsaid + `; exit ` + strconv.Itoa(deny.Exit) + `; fi; ` +
 		missing, nil
 }
 
-// say is the shell code that prints a text and ends.
-func say(text []byte, to adapter.Stream, code int) string {
+// say is the shell code that prints a text and ends; unsaid is what it does where it can't.
+func say(text []byte, to adapter.Stream, code int, unsaid string) string {
 	end := "exit " + strconv.Itoa(code)
 	if len(text) == 0 {
 		return end
 	}
-	return `printf '%s\n' ` + shellQuote(strings.TrimRight(string(text), "\n")) + redirect(to) + "; " + end
+	return `printf '%s\n' ` + shellQuote(strings.TrimRight(string(text), "\n")) + redirect(to) + unsaid + "; " + end
 }
 
 func redirect(to adapter.Stream) string {
