@@ -215,7 +215,7 @@ func TestManyClients(t *testing.T) {
 			<-begin
 			got, err := hookline.Ask(a.socket, c, id, time.Now().Add(time.Minute))
 			if err != nil || got.Code != want || want == hookline.ExitDeny && !strings.Contains(string(got.Stdout), "git push") {
-				t.Errorf("%s: found %.300s, %v; expected %d", command, got, err, want)
+				t.Errorf("%s: found %d with %.300s, %v; expected %d", command, got.Code, got.Stdout, err, want)
 			}
 		})
 	}

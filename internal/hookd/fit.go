@@ -48,10 +48,10 @@ func fitOne(s *ahp.Subscription, m *ahp.Manifest) (out []ahp.Subscription, notes
 	for _, selector := range s.Events {
 		t := ahp.EventType(selector)
 		switch {
+		case t.Known() && s.FailurePolicy == ahp.FailClosed && !blocks(m.Advertises(t, s.Mode)):
+			return nil, nil, fmt.Errorf("found fail-closed for %s, which this host has no way to block; expected fail-open, or a subscription without it", t)
 		case t.Known() && m.Advertises(t, s.Mode) != nil, !t.Known() && selects(selector, s.Mode, m):
 			keep.Events = append(keep.Events, selector)
-		case s.Mode == ahp.ModeIntercept && s.FailurePolicy == ahp.FailClosed && t.Known():
-			return nil, nil, fmt.Errorf("found fail-closed for %s, which this host has no way to block; expected fail-open, or a subscription without it", t)
 		case t.Known() && s.Mode == ahp.ModeIntercept && m.Advertises(t, ahp.ModeObserve) != nil:
 			watch.Events = append(watch.Events, selector)
 			notes = append(notes, fmt.Sprintf("%s is only observed here: this host can't be kept from it", t))
@@ -66,6 +66,16 @@ func fitOne(s *ahp.Subscription, m *ahp.Manifest) (out []ahp.Subscription, notes
 		out = append(out, watch)
 	}
 	return out, notes, nil
+}
+
+// blocks reports whether something can be kept from happening, or its result from being
+// seen, at the event of a row of the manifest, which may be nil.
+func blocks(row *ahp.ManifestEvent) bool {
+	if row == nil || row.Capabilities == nil {
+		return false
+	}
+	c := row.Capabilities
+	return c.Has(ahp.EffectDeny) || row.Event == ahp.ToolAfter && c.Has(ahp.EffectModify) || c.Flow != nil && slices.Contains(c.Flow.Operations, ahp.FlowStop)
 }
 
 // selects reports whether a wildcard selects an event that m offers in a mode.

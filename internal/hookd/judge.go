@@ -168,10 +168,12 @@ var ErrElsewhere = errors.New("the call must be judged in its own process: a reg
 // Do judges c. The error is ErrElsewhere, in a service alone; whatever else goes wrong
 // is answered by policy. ctx ends the call; its time is bounded by c's budget.
 func (j *Judge) Do(ctx context.Context, c *Call) (Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.Budget())
-	defer cancel()
 	began := time.Now()
-	x := &judgement{j: j, c: c, began: began, entry: &hooklog.Entry{Host: c.Host, Native: c.Native, Mode: j.opts.Mode}}
+	// Asking ends with the budget, by the policy of who hasn't answered; what then still
+	// runs is interrupted while there is time to say so.
+	ctx, cancel := context.WithTimeout(ctx, (c.Budget()+c.Patience())/2)
+	defer cancel()
+	x := &judgement{j: j, c: c, began: began, until: began.Add(c.Budget()), entry: &hooklog.Entry{Host: c.Host, Native: c.Native, Mode: j.opts.Mode}}
 	var a Answer
 	err := run.Protect(func() (err error) {
 		a, err = x.judge(ctx)

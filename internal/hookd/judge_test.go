@@ -133,8 +133,10 @@ func TestRegistrationAtFault(t *testing.T) {
 	// A second entry of the same backend makes the whole document ambiguous.
 	w.register(strings.Replace(w.document(hook{mode: "allow", policy: "fail-closed"}, hook{mode: "allow", policy: "fail-open"}), "example.b1", "example.b0", 1))
 	ask("each backend once")
-	w.register(w.document(hook{mode: "allow", policy: "fail-closed", events: `["session.start","tool.before","model.request.before"]`}))
+	w.register(w.document(hook{mode: "allow", policy: "fail-closed", events: `["tool.before","model.request.before"]`}))
 	ask("model.request.before, which this host has no way to block")
+	w.register(w.document(hook{mode: "allow", policy: "fail-closed", events: `["session.start"]`}))
+	ask("session.start, which this host has no way to block")
 	w.register(good)
 	if err := os.Chmod(filepath.Join(w.home, ".config", "ahp", "registration.json"), 0o666); err != nil {
 		t.Fatal(err)
@@ -163,6 +165,10 @@ func TestWhatIsNotWrittenDownIsRefused(t *testing.T) {
 	a := w.do(hookd.Call{Data: bash("s", "t2", w.home, "echo hi")})
 	if a.Code != hookd.ExitDeny || !strings.Contains(said(a), "can't be written down") {
 		t.Errorf("%d %q", a.Code, said(a))
+	}
+	w.register(w.document(hook{mode: "deny", policy: "fail-closed"}))
+	if a := w.do(hookd.Call{Data: bash("s", "t3", w.home, "echo hi"), Open: true}); a.Code != hookd.ExitDeny || !strings.Contains(said(a), "not in this house") {
+		t.Errorf("a refusal that isn't written down: %d %q", a.Code, said(a))
 	}
 }
 

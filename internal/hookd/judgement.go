@@ -24,6 +24,7 @@ type judgement struct {
 	j     *Judge
 	c     *Call
 	began time.Time
+	until time.Time     // by when everybody must have answered
 	named *adapter.Host // for which the line was installed
 	host  *adapter.Host // which runs it
 	event *adapter.Event
@@ -182,8 +183,7 @@ func (x *judgement) once() bool {
 func (x *judgement) twice(ctx context.Context) (Answer, error) {
 	var made Answer
 	var failed error
-	until, _ := ctx.Deadline()
-	until = until.Add(-time.Until(until) / 2) // so that there is time to judge it here
+	until := x.until.Add(-time.Until(x.until) / 2) // so that there is time to judge it here
 	key, err := x.delivery()
 	if err != nil {
 		return Answer{}, err
@@ -235,7 +235,7 @@ func (x *judgement) decide(ctx context.Context) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	opts := harness.DispatchOptions{Budget: x.left(ctx), ObserveOnly: o != nil}
+	opts := harness.DispatchOptions{Budget: x.left(), ObserveOnly: o != nil}
 	var asked *harness.Outcome
 	if len(x.plan.reg.Hooks) > 0 {
 		if asked, err = seat.h.Dispatch(ctx, x.event.AHP, caps, nil, opts); err != nil {
@@ -255,9 +255,8 @@ func (x *judgement) decide(ctx context.Context) (Answer, error) {
 }
 
 // left returns the time for asking: a little is kept for the answer itself.
-func (x *judgement) left(ctx context.Context) time.Duration {
-	until, _ := ctx.Deadline()
-	left := time.Until(until)
+func (x *judgement) left() time.Duration {
+	left := time.Until(x.until)
 	left -= min(left/20, 250*time.Millisecond)
 	return max(left, time.Millisecond)
 }
@@ -336,7 +335,7 @@ func (x *judgement) say(o *ahp.Outcome) (Answer, error) {
 		return Answer{}, err
 	}
 	x.conclude(o, v, repeat)
-	if err := x.j.log.Append(x.entry); err != nil {
+	if err := x.j.log.Append(x.entry); err != nil && v.Deny == "" { // a refusal is told all the same
 		return Answer{}, fmt.Errorf("the decision can't be written down: %w", err)
 	}
 	return a, nil

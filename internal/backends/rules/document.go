@@ -48,6 +48,9 @@ func ReadFile(name string) (*Document, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o002 != 0 {
+		return nil, fmt.Errorf("%s: found mode %v, which lets everybody write the rules; expected nobody but you and your group: chmod o-w", name, info.Mode().Perm())
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

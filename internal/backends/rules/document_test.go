@@ -70,3 +70,18 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
+
+func TestRulesThatEverybodyCanWrite(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rules.json")
+	if err := os.WriteFile(file, []byte(`{"rules":{}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, ok := range map[os.FileMode]bool{0o600: true, 0o664: true, 0o666: false, 0o602: false} {
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rules.ReadFile(file); (err == nil) != ok {
+			t.Errorf("mode %v: %v", mode, err)
+		}
+	}
+}
