@@ -245,7 +245,9 @@ func TestOneServiceAtATime(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	a.daemon(a.ahp)
-	out, err := exec.Command(a.ahp, "daemon", "run", "--home", a.home).CombinedOutput()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, a.ahp, "daemon", "run", "--home", a.home).CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != exitFailed || !strings.Contains(string(out), "another service runs already") {
 		t.Errorf("found %v\n%s", err, out)
