@@ -168,17 +168,17 @@ func (s *stage) registration(p programs, c cell) object {
 	}}}
 }
 
-// logged says that the log of decisions holds one of the cell's about the call.
-func (s *stage) logged(c cell) (bool, error) {
+// logged returns the host's name of the event at which the call was judged, by the
+// cell's decision in the log; empty if it isn't there.
+func (s *stage) logged(c cell) (native string, err error) {
 	state, err := hooklog.StateDir(s.home)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	dir := hooklog.LogDir(state)
 	if _, err := os.Stat(dir); os.IsNotExist(err) {
-		return false, nil
+		return "", nil
 	}
-	found := false
 	var other []string
 	err = hooklog.Read(dir, func(e *hooklog.Entry) error {
 		if e.Host != s.agent.host || e.Type != ahp.ToolBefore {
@@ -191,7 +191,7 @@ func (s *stage) logged(c cell) (bool, error) {
 			}
 		}
 		if slices.Contains(c.decisions(), e.Decision) && failure == c.failure() && len(e.Answers) == 1 {
-			found = true
+			native = e.Native
 		} else {
 			other = append(other, fmt.Sprintf("%s after %d answers and failure %q, for %q", e.Decision, len(e.Answers), failure, e.Reason))
 		}
@@ -200,7 +200,7 @@ func (s *stage) logged(c cell) (bool, error) {
 	if err == nil && len(other) > 0 {
 		err = fmt.Errorf("decisions in the log: %s; want one of %s after one answer and failure %q", strings.Join(other, "; "), c.decisions(), c.failure())
 	}
-	return found, err
+	return native, err
 }
 
 // measure runs one cell and returns its row.
@@ -232,9 +232,10 @@ func measure(t *testing.T, a agent, built func() (programs, error), c cell) (Row
 			Scenario: string(c.scenario), Policy: c.policy, Scope: "user", Ran: res.ran, Told: c.tells(res.told, a.success)}
 		_, err = os.Stat(filepath.Join(s.repo, "rewritten.txt"))
 		row.Changed = err == nil
-		if row.Logged, err = s.logged(c); err != nil {
+		if row.Native, err = s.logged(c); err != nil {
 			t.Error(err)
 		}
+		row.Logged = row.Native != ""
 		if again > 0 {
 			row.Note = fmt.Sprintf("repeated %d times, as the agent never asked its model", again)
 		}

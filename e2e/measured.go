@@ -23,7 +23,8 @@ package e2e
 // row per cell of the matrix agent × scenario × policy.
 //
 //	{"schema":1,"rows":[{"host":"codex","version":"0.171.0","date":"2026-11-30","system":"linux/amd64",
-//	  "scenario":"deny","policy":"fail-closed","scope":"user","ran":false,"changed":false,"told":true,"logged":true,"note":""}]}
+//	  "scenario":"deny","policy":"fail-closed","scope":"user",
+//	  "native":"PreToolUse","ran":false,"changed":false,"told":true,"logged":true,"note":""}]}
 //
 // Rows are sorted by host, version, scenario and policy, and no two agree in
 // these four. An update of some agents alone keeps the rows of the others.
@@ -53,6 +54,10 @@ type Row struct {
 	Policy string `json:"policy"`
 	// Scope is where the hook was installed: user.
 	Scope string `json:"scope"`
+	// Native is the host's own name of the event at which the call was judged, as the
+	// log has it; empty where the log has nothing. Others at which a host may ask
+	// before a tool runs are not measured.
+	Native string `json:"native,omitempty"`
 	// Ran says that the tool call was carried out as the model wrote it. Told says that the model was told
 	// why it was not, or else its result.
 	// Logged says that the decision is in the log of this machine.
