@@ -196,15 +196,22 @@ func (s *site) binary() {
 
 // foreign names what others have registered for the events at which AHP decides.
 func (s *site) foreign() {
-	behind := false // our own hook of the gate was met
+	behind, twice := false, false // a hook of ours was met; in a file of another host
 	for _, src := range s.sources {
 		for _, k := range src.hooks(s.host.Name) {
 			behind = behind || k.ours()
+			if k.ours() && src.Of != "" && !twice {
+				twice = true
+				s.add(Finding{Level: Note, Check: "two-lines", What: fmt.Sprintf("%s runs the hooks of %s too, where AHP is installed as well: one call is asked about twice", s.dialect.Title, src.Of), Where: k.path})
+			}
 			if k.ours() || k.command == "" {
 				continue
 			}
 			e, is := s.host.Event(k.event)
 			if src.Format == hostconf.Plugin {
+				if !slices.Contains([]string{".js", ".ts", ".mjs", ".cjs", ".mts", ".cts"}, filepath.Ext(k.path)) {
+					continue
+				}
 				s.add(Finding{Level: Note, Check: "other-hook", What: "another plugin is loaded too, and can change a call after AHP has judged it", Where: k.path})
 				continue
 			}

@@ -60,6 +60,18 @@ func entriesTampered() []tampering {
 			want: []want{{Wrong, "entry-changed", "what it makes of ahp's answer was changed at byte", claude}}},
 		{name: "on-missing flipped", host: "claude-code", do: func(w *world) { w.replaceIn(claude, gate, "--on-missing deny", "--on-missing allow") },
 			want: []want{{Wrong, "entry-changed", "--on-missing allow", claude}}},
+		{name: "on-missing flipped everywhere", host: "claude-code", do: func(w *world) {
+			w.write(w.path(claude), strings.ReplaceAll(w.read(w.path(claude)), "--on-missing deny", "--on-missing allow"))
+		}, want: []want{{Wrong, "entry-changed", "the entry for PreToolUse isn't as installed: it starts", claude}, {Wrong, "entry-changed", "the entry for Stop isn't", claude}}},
+		{name: "another program", host: "claude-code", do: func(w *world) {
+			w.program(w.path("bin/evil"), "#!/bin/sh\nexit 40\n")
+			w.replaceIn(claude, gate, "bin/ahp'", "bin/evil'")
+		}, want: []want{{Wrong, "entry-changed", "bin/evil hook", claude}, {Wrong, "canary-passed", "ahp's log knows nothing of it", claude}}},
+		{name: "twice", host: "claude-code", do: func(w *world) {
+			w.edit(w.path(claude), func(d *confedit.JSON) error {
+				return d.Append(d.List("hooks", gate, "0")[0].JSON, "hooks", gate)
+			})
+		}, want: []want{{Wrong, "entry-changed", "it is there twice", claude}}},
 		{name: "exit code of a refusal", host: "claude-code", do: func(w *world) { w.replaceIn(claude, gate, "exit 2; fi", "exit 0; fi") },
 			want: []want{{Wrong, "entry-changed", "was changed at byte", claude}, {Wrong, "canary-form", "isn't in the form of Claude Code", claude}}},
 		{name: "deny made a pass", host: "claude-code", do: func(w *world) { w.replaceIn(claude, gate, `= 42 ]`, `= 77 ]`) },
@@ -160,6 +172,16 @@ func switchesTampered() []tampering {
 		}, want: []want{{Wrong, "switch", "no user or repository hook runs", "project/.github/copilot/settings.json:1"}}},
 		{name: "a variable", host: "opencode", do: func(w *world) { w.o.Environ = append(w.o.Environ, "OPENCODE_PURE=1") },
 			want: []want{{Wrong, "switch", "OPENCODE_PURE is set", ""}}},
+		{name: "the project's word beats the user's", host: "claude-code", mild: true, do: func(w *world) {
+			w.edit(w.path(claude), func(d *confedit.JSON) error { return d.Set([]byte("true"), "disableAllHooks") })
+			w.write(w.path("project/.claude/settings.json"), `{"disableAllHooks":false}`)
+		}, want: []want{{Warning, "switch", "says false, which holds here", claude}}},
+		{name: "a switch that stops others", host: "copilot", mild: true, do: func(w *world) {
+			w.write(w.path("machine/etc/github-copilot/managed-settings.json"), `{"allowManagedHooksOnly":true}`)
+		}, want: []want{{Note, "switch", "not those of the user scope", "machine/etc/github-copilot/managed-settings.json:1"}}},
+		{name: "a switch that does nothing", host: "droid", mild: true, do: func(w *world) {
+			w.write(w.path("project/.factory/settings.json"), `{"hooksDisabled":true}`)
+		}, want: []want{{Warning, "switch", "measured to do nothing", "project/.factory/settings.json:1"}}},
 		{name: "another hook", host: "claude-code", mild: true, do: func(w *world) {
 			w.write(w.path("project/.claude/settings.json"), `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"rewriter --token abcdefgh12345"}]}]}}`)
 		}, want: []want{{Note, "other-hook", "runs at PreToolUse and can change the call that AHP judged: rewriter", "project/.claude/settings.json:1"}}},
@@ -216,4 +238,35 @@ func TestManagedPin(t *testing.T) {
 	w.remove(pin)
 	w.write(w.path("project/.codex/config.toml"), "[features]\nhooks = false\n")
 	w.wants(w.run(), want{Wrong, "requirements", "a project can switch managed hooks off", pin}, want{Warning, "switch", "managed ones neither", "project/.codex/config.toml"})
+}
+
+// TestUntrustedProject: Codex reads nothing of a project that it doesn't trust.
+func TestUntrustedProject(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.install("codex", hostconf.Project)
+	w.wants(w.run(), want{Wrong, "folder-trust", `trust_level is ""`, ""}, want{Wrong, "codex-trust", "nobody has trusted them", "project/.codex/hooks.json"})
+	w.trustProject()
+	if r := w.run(); r.Wrong {
+		t.Errorf("once trusted: %s", r.Text(true))
+	}
+}
+
+// TestOtherHostsFiles: Cursor runs Claude Code's hooks too.
+func TestOtherHostsFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.install("claude-code", hostconf.User)
+	if r := w.run(); len(r.find("", "two-lines")) > 0 || strings.Contains(r.Text(true), "cursor") {
+		t.Errorf("Cursor isn't installed: %s", r.Text(true))
+	}
+	w.install("cursor", hostconf.User)
+	w.o.Environ = append(w.o.Environ, "COPILOT_CLI=1", "CURSOR_VERSION=1") // the doctor may run inside an agent
+	r := w.run()
+	w.wants(r, want{Note, "two-lines", "Cursor runs the hooks of claude-code too", claude})
+	if r.Wrong || len(r.find(Note, "two-lines")) != 1 || len(r.find(OK, "canary")) != 2 {
+		t.Errorf("%s", r.Text(true))
+	}
+	w.replace(w.path(claude), "{", "{{")
+	w.wants(w.run("cursor"), want{Warning, "config-parse", "a file of claude-code, which Cursor reads too", claude})
 }
