@@ -227,7 +227,7 @@ done`)
 	service := a.daemon(a.ahp)
 	cmd := a.command(hookRun{registration: reg, stdin: strings.NewReader(bashCall("s", "ls", 1))})
 	var errs strings.Builder
-	cmd.Stderr = &errs
+	cmd.Stdout, cmd.Stderr = &errs, &errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
