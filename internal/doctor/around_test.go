@@ -24,11 +24,14 @@ func around() []tampering {
 			want: []want{{Warning, "binary-replaced", "was replaced since ahp install", "bin/ahp"}, {Wrong, "canary-passed", "ahp's log knows nothing of it", claude}, {Wrong, "canary-log", "something else answers", claude}}},
 		{name: "binary deleted", host: "claude-code", do: func(w *world) { w.remove("bin/ahp") },
 			want: []want{{Wrong, "binary-missing", "can't be found", "bin/ahp"}, {Wrong, "mass-deny", "the ahp program gave no answer", claude}}},
-		{name: "binary that others can write", host: "claude-code", do: func(w *world) { w.chmod("bin/ahp", 0o777) },
+		{name: "binary that others can write", host: "claude-code", do: func(w *world) {
+			w.copy(w.ahp, w.ahp) // the file is not this test's alone
+			w.chmod("bin/ahp", 0o777)
+		},
 			want: []want{{Wrong, "binary", "can be written by everybody", "bin/ahp"}}},
 		{name: "binary in a bridge replaced", host: "opencode", do: func(w *world) { w.program(w.ahp, "#!/bin/sh\nexit 40\n") },
 			want: []want{{Wrong, "canary-passed", "", "home/.config/opencode/plugin/ahp.js"}}},
-		{name: "another ahp", host: "claude-code", mild: true, do: func(w *world) { w.o.Self, _ = os.Executable() },
+		{name: "another ahp", host: "claude-code", mild: true, do: func(w *world) { w.copy(w.ahp, w.ahp+"2"); w.o.Self += "2" },
 			want: []want{{Warning, "binary-other", "the line starts another ahp than this one", "bin/ahp"}}},
 		{name: "registration edited", host: "claude-code", mild: true, do: func(w *world) { w.register(`"failurePolicy":"fail-open"`) },
 			want: []want{{Warning, "registration-changed", "was changed since ahp install", registration}}},

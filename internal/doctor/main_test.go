@@ -92,9 +92,8 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Another process copies it, so that no child of this one holds it open for writing.
-	if out, err := exec.Command(require.Path(t, "cp"), exe, w.ahp).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	if err := os.Link(exe, w.ahp); err != nil { // another file system
+		w.copy(exe, w.ahp)
 	}
 	if w.state, err = hooklog.StateDir(w.home); err != nil {
 		t.Fatal(err)
@@ -127,6 +126,15 @@ func (w *world) write(path, text string) {
 	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
+	}
+}
+
+// copy copies a program in a process of its own, so that no child of this one holds it
+// open for writing.
+func (w *world) copy(from, to string) {
+	w.t.Helper()
+	if out, err := exec.Command(require.Path(w.t, "sh"), "-c", `cp "$1" "$2.new" && mv "$2.new" "$2"`, "sh", from, to).CombinedOutput(); err != nil {
+		w.t.Fatalf("%v: %s", err, out)
 	}
 }
 
