@@ -1,10 +1,12 @@
 package hookd
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/abhed/abhed/internal/trust"
 )
@@ -116,11 +118,7 @@ func look(dir string, trusted []trust.Entry) (known, there bool) {
 // mainWorktree returns the folder of the repository that the worktree in dir is linked
 // to, "" if dir is none.
 func mainWorktree(dir string) string {
-	text, err := os.ReadFile(filepath.Join(dir, ".git"))
-	if err != nil || len(text) > 8<<10 {
-		return ""
-	}
-	gitdir, is := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+	gitdir, is := strings.CutPrefix(strings.TrimSpace(small(filepath.Join(dir, ".git"))), "gitdir: ")
 	if !is {
 		return ""
 	}
@@ -133,4 +131,28 @@ func mainWorktree(dir string) string {
 		return ""
 	}
 	return filepath.Dir(common)
+}
+
+// maxSmall bounds what is read of a file of a repository.
+const maxSmall = 8 << 10
+
+// small returns the text of a small regular file, "" of anything else: what lies in a
+// repository may be a pipe that nobody writes to, or a link to a device without an end.
+func small(path string) string {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return "" // opening a device may do something by itself
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have been swapped
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxSmall+1))
+	if err != nil || len(text) > maxSmall {
+		return ""
+	}
+	return string(text)
 }
