@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 
 // world is a home with registrations, and the programs.
 type world struct {
-	home, ahp, hello string
+	home, ahp, hello, launcher string
 	// rules is a registration of one rules backend that is this very program, spawned
 	// one that is another file, so that it is started for each event, and small one that
 	// starts a program which does nothing but answer.
@@ -96,10 +96,31 @@ func main() {
 }
 `
 
+// launcherSource starts a program and prints the peak of its resident memory in KiB. The
+// peak that a process is told for a child is at least that of its own, so this has to be
+// a small one.
+const launcherSource = `package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+func main() {
+	c := exec.Command(os.Args[1], os.Args[2:]...)
+	c.Stdin = os.Stdin
+	_ = c.Run()
+	fmt.Println(c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
+}
+`
+
 func newWorld(tb testing.TB) *world {
 	tb.Helper()
 	dir := tb.TempDir()
 	w := &world{home: filepath.Join(dir, "home"), ahp: build(tb, "./cmd/ahp", "ahp"), hello: build(tb, write(tb, filepath.Join(dir, "hello.go"), helloSource), "hello")}
+	w.launcher = build(tb, write(tb, filepath.Join(dir, "launcher.go"), launcherSource), "launcher")
 	if err := os.Mkdir(w.home, 0o700); err != nil {
 		tb.Fatal(err)
 	}
