@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 )
 
 // maxEntries is how many names of a folder are read before its protected ones are
@@ -13,7 +14,7 @@ const maxEntries = 256
 
 // entries tells which names lie in a folder: has reports of each whether it does.
 func (j *judgement) entries(dir string) (has func(name string) bool) {
-	f, err := os.Open(dir)
+	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0) // a pipe of that name would be waited for
 	if err != nil {
 		if os.IsNotExist(err) {
 			return func(string) bool { return false }

@@ -23,7 +23,7 @@ const (
 func (j *judgement) index(dir string) []byte {
 	for ; dir != "/" && path.IsAbs(dir); dir = path.Dir(dir) {
 		name := dir + "/.git/index"
-		if info, err := os.Stat(name); err != nil || info.Size() > maxIndex {
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() > maxIndex {
 			continue
 		}
 		data, err := os.ReadFile(name)
