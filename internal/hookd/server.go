@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -56,6 +57,7 @@ type service struct {
 	socket string
 	lock   *os.File
 	listen *net.UnixListener
+	made   fs.FileInfo // of the socket
 	slots  chan struct{}
 
 	mu      sync.Mutex // guards what follows
@@ -115,8 +117,10 @@ func (s *service) bind() error {
 	}
 	l.SetUnlinkOnClose(false)
 	s.listen = l
-	if err := os.Chmod(fresh, 0o600); err == nil {
-		err = os.Rename(fresh, s.socket)
+	if err = os.Chmod(fresh, 0o600); err == nil {
+		if s.made, err = os.Lstat(fresh); err == nil {
+			err = os.Rename(fresh, s.socket)
+		}
 	}
 	if err != nil {
 		_ = os.Remove(fresh)
@@ -226,7 +230,9 @@ func (s *service) retire() {
 		return
 	}
 	s.retired = true
-	_ = os.Remove(s.socket) // with the lock held nobody else has made another
+	if now, err := os.Lstat(s.socket); err == nil && os.SameFile(now, s.made) {
+		_ = os.Remove(s.socket) // with the lock held no other service has made one
+	}
 	_ = s.listen.Close()
 	_ = s.lock.Close()
 }
