@@ -38,13 +38,13 @@ func TestEmptyEvents(t *testing.T) {
 		for _, in := range []string{"", "\ufeff", "\n\n\r\n", "\ufeff\n", " ", "{}", "null", "[]", `"x"`, `{"hook_event_name":"PreToolUse"`, "{\"a\":\xff}", "\x00"} {
 			began := time.Now()
 			got := a.hook(hookRun{stdin: strings.NewReader(in), args: args})
-			if got.code != hookline.ExitDeny || !strings.Contains(got.stdout, "could not be checked") || got.stderr != "" {
+			if got.code != hookline.ExitDeny || !strings.Contains(got.said(), "could not be checked") {
 				t.Errorf("%q: found %+v, expected a refusal by policy", in, got)
 			}
 			if took := time.Since(began); took > hookline.DefaultLimit*8/10 {
 				t.Errorf("%q: it took %v", in, took)
 			}
-			if got := a.hook(hookRun{stdin: strings.NewReader(in), args: append([]string{"--on-missing", "allow"}, args...)}); got.code != hookline.ExitPass || got.stderr != "" {
+			if got := a.hook(hookRun{stdin: strings.NewReader(in), args: append([]string{"--on-missing", "allow"}, args...)}); got.code != hookline.ExitPass || got.said() != "" {
 				t.Errorf("%q: found %+v, expected a pass by policy", in, got)
 			}
 		}
@@ -76,7 +76,7 @@ func TestEventsAsHostsWriteThem(t *testing.T) {
 			if got := a.hook(hookRun{stdin: strings.NewReader(form(bashCall("s", "ls", n))), args: args}); got.code != hookline.ExitPass {
 				t.Errorf("form %d: found %+v, expected a pass", n, got)
 			}
-			if got := a.hook(hookRun{stdin: strings.NewReader(form(bashCall("s", fmt.Sprint("git push ", n), n+100))), args: args}); got.code != hookline.ExitDeny || !strings.Contains(got.stdout, "git push") {
+			if got := a.hook(hookRun{stdin: strings.NewReader(form(bashCall("s", fmt.Sprint("git push ", n), n+100))), args: args}); got.code != hookline.ExitDeny || !strings.Contains(got.said(), "git push") {
 				t.Errorf("form %d: found %+v, expected a refusal by the rule", n, got)
 			}
 		}
@@ -187,7 +187,7 @@ func (a *account) inTime(limit time.Duration, want int, h hookRun) {
 	if got.code != want {
 		a.t.Errorf("found %+v, expected exit %d", got, want)
 	}
-	if want == hookline.ExitDeny && !strings.Contains(got.stdout, "in time") {
+	if want == hookline.ExitDeny && !strings.Contains(got.said(), "in time") {
 		a.t.Errorf("found %q, expected what didn't come in time", got.stdout)
 	}
 	if took < limit*79/100 || took > limit {
@@ -266,13 +266,13 @@ func TestHookLineAtFault(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
 	in := func() io.Reader { return strings.NewReader(bashCall("s", "ls", 1)) }
-	if got := a.hook(hookRun{stdin: in(), args: []string{"--no-such-flag"}}); got.code != hookline.ExitDeny || !strings.Contains(got.stdout, "--no-such-flag") {
+	if got := a.hook(hookRun{stdin: in(), args: []string{"--no-such-flag"}}); got.code != hookline.ExitDeny || !strings.Contains(got.said(), "--no-such-flag") {
 		t.Errorf("found %+v, expected a refusal", got)
 	}
 	if got := a.hook(hookRun{stdin: in(), args: []string{"--on-missing", "allow", "--no-such-flag"}}); got.code != hookline.ExitPass {
 		t.Errorf("found %+v, expected a pass", got)
 	}
-	if got := a.hook(hookRun{host: "nonesuch", stdin: in(), args: []string{"--no-service"}}); got.code != hookline.ExitNone || !strings.Contains(got.stderr, "nonesuch") {
+	if got := a.hook(hookRun{host: "nonesuch", stdin: in(), args: []string{"--no-service"}}); got.code != hookline.ExitNone || !strings.Contains(got.said(), "nonesuch") {
 		t.Errorf("found %+v, expected no answer", got)
 	}
 }

@@ -206,10 +206,13 @@ func (a *account) judge(command string, args ...string) result {
 // wantVerdicts holds that a pass passes and a refusal is one, with its reason.
 func (a *account) wantVerdicts(args ...string) {
 	a.t.Helper()
-	if got := a.judge("ls -la", args...); got.code != hookline.ExitPass || got.stdout+got.stderr != "" {
+	if got := a.judge("ls -la", args...); got.code != hookline.ExitPass || got.said() != "" {
 		a.t.Errorf("ls: found %+v, expected a silent pass", got)
 	}
-	if got := a.judge(fmt.Sprint("git push number-", time.Now().UnixNano()), args...); got.code != hookline.ExitDeny || got.stderr != "" || !strings.Contains(got.stdout, "Refused by com.example.rules: ") || !strings.Contains(got.stdout, "git push") {
+	if got := a.judge(fmt.Sprint("git push number-", time.Now().UnixNano()), args...); got.code != hookline.ExitDeny || !strings.Contains(got.said(), "Refused by com.example.rules: ") || !strings.Contains(got.stdout, "git push") {
 		a.t.Errorf("git push: found %+v, expected a refusal with its reason", got)
 	}
 }
+
+// said is what the host is told, on either stream.
+func (r result) said() string { return r.stdout + r.stderr }
