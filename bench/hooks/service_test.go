@@ -184,6 +184,7 @@ func BenchmarkSoak(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			fmt.Fprintf(os.Stderr, "%d decisions of %d\n", from+part, total)
 			fmt.Fprintf(&text, "\n%9d decisions  RSS %5.1f MB  %6.0f/s", from+part, rss(b, server.Process.Pid), float64(part)/all.Seconds())
 		}
 		b.Log(text.String())

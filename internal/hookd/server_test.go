@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/abhed/abhed/ahp/adapter/hosts"
 	"github.com/abhed/abhed/internal/hookd"
 	"github.com/abhed/abhed/internal/hookline"
 )
@@ -58,6 +60,14 @@ func identity(t *testing.T) hookline.Identity {
 		t.Fatal(err)
 	}
 	return id
+}
+
+// TestMarkers holds that a hook passes on every variable by which a host is recognised:
+// what forwards a call knows no host.
+func TestMarkers(t *testing.T) {
+	if got, want := hookline.Markers(), hosts.Markers(); !slices.Equal(got, want) {
+		t.Errorf("a hook passes on %q, the adapters look at %q", got, want)
+	}
 }
 
 // TestServeEnds holds that a service which is told to end leaves nothing, and that
