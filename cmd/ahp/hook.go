@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/abhed/abhed/ahp/adapter"
@@ -22,19 +23,34 @@ func continued(h *hookline.Attempt) int {
 	ctx, cancel := context.WithDeadline(context.Background(), h.Until)
 	defer cancel()
 	made := make(chan hookd.Answer, 1)
-	go func() { made <- resume(ctx, h) }() // it ends with the process
+	policy := byPolicyOnce(h)
+	go func() { made <- resume(ctx, h, policy) }() // it ends with the process
 	spare := h.Call.HostLimit() / 50
 	var a hookd.Answer
 	select {
 	case a = <-made:
 	case <-time.After(time.Until(h.Until) + spare): // what doesn't end in time by itself doesn't hold the answer up
-		a = byPolicy(h, errors.New("the check didn't end in time"))
+		a = unended(h, policy, spare)
 	}
-	return a.Deliver(h.Until.Add(2 * spare))
+	return a.Deliver(h.Until.Add(3 * spare))
+}
+
+// unended is the answer to a call whose judgement is still under way. Writing that down
+// may last at most patience: what holds the judgement up may hold this up as well.
+func unended(h *hookline.Attempt, policy func(error) hookd.Answer, patience time.Duration) hookd.Answer {
+	why := errors.New("the check didn't end in time")
+	noted := make(chan hookd.Answer, 1)
+	go func() { noted <- policy(why) }() // it ends with the process
+	select {
+	case a := <-noted:
+		return a
+	case <-time.After(patience):
+		return unnoted(h, why)
+	}
 }
 
 // resume returns the answer to h.
-func resume(ctx context.Context, h *hookline.Attempt) (a hookd.Answer) {
+func resume(ctx context.Context, h *hookline.Attempt, policy func(error) hookd.Answer) (a hookd.Answer) {
 	err := h.Err
 	if err == nil {
 		if bad := owned.Protect(func() error {
@@ -45,13 +61,40 @@ func resume(ctx context.Context, h *hookline.Attempt) (a hookd.Answer) {
 		}
 	}
 	if err != nil {
-		return byPolicy(h, err)
+		return policy(err)
 	}
 	return a
 }
 
-// byPolicy returns the answer to what could not be judged.
-func byPolicy(h *hookline.Attempt, why error) hookd.Answer {
+// byPolicyOnce is byPolicy for the first that calls it; who comes later gets the same.
+func byPolicyOnce(h *hookline.Attempt) func(error) hookd.Answer {
+	var once sync.Once
+	var a hookd.Answer
+	return func(why error) hookd.Answer {
+		once.Do(func() { a = byPolicy(h, why) })
+		return a
+	}
+}
+
+// byPolicy returns the answer to what could not be judged, and has it in the log if that
+// can be.
+func byPolicy(h *hookline.Attempt, why error) (a hookd.Answer) {
+	if err := owned.Protect(func() error {
+		j, err := hookd.New(judgeOptions(h.Call.Home))
+		if err != nil {
+			return err
+		}
+		defer j.Close()
+		a = j.ByPolicy(&h.Call, why)
+		return nil
+	}); err != nil {
+		return unnoted(h, why)
+	}
+	return a
+}
+
+// unnoted is byPolicy without a log.
+func unnoted(h *hookline.Attempt, why error) hookd.Answer {
 	named := hosts.Lookup(h.Call.Host)
 	return hookd.ByPolicy(named, hosts.Recognise(named, h.Call.Data, h.Call.Markers), &h.Call, h.Call.Native, "Refused: this call could not be checked: "+adapter.Clean(why.Error()))
 }

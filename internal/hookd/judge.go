@@ -188,6 +188,14 @@ func (j *Judge) Do(ctx context.Context, c *Call) (Answer, error) {
 	return a, nil
 }
 
+// ByPolicy answers a call that nobody could have judged, such as one whose event didn't
+// come whole, and has that in the log.
+func (j *Judge) ByPolicy(c *Call, why error) Answer {
+	x := &judgement{j: j, c: c, began: time.Now(), named: j.host(c.Host), entry: &hooklog.Entry{Host: c.Host, Native: c.Native, Mode: j.opts.Mode}}
+	x.host = hosts.Recognise(x.named, c.Data, c.Markers)
+	return x.policy(why)
+}
+
 // plan returns what holds for w, reading it anew where a file has changed.
 func (j *Judge) plan(h *adapter.Host, w where) (*plan, error) {
 	j.mu.Lock()
