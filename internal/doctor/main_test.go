@@ -32,6 +32,11 @@ func TestMain(m *testing.M) {
 		os.Exit(beHook(h))
 	}
 	if len(os.Args) == 5 && os.Args[1] == "backend" {
+		if os.Getenv("GORACE") == "" { // the race detector waits for a second at the end else
+			if exe, err := os.Executable(); err == nil {
+				_ = syscall.Exec(exe, os.Args, append(os.Environ(), "GORACE=atexit_sleep_ms=0"))
+			}
+		}
 		doc, err := rules.ReadFile(os.Args[4])
 		if err == nil {
 			var b *rules.Backend
@@ -100,7 +105,8 @@ func newWorld(t *testing.T) *world {
 	}
 	w.o = Options{
 		Roots: hostconf.Roots{Home: w.home, Project: w.project, Machine: w.machine, Mac: runtime.GOOS == "darwin"},
-		State: w.state, Self: w.ahp, Managed: filepath.Join(w.machine, "registration.json"), Environ: os.Environ(),
+		State: w.state, Self: w.ahp, Managed: filepath.Join(w.machine, "registration.json"),
+		Environ:  append(os.Environ(), "GORACE=atexit_sleep_ms=0"),
 		Measured: func(string) []string { return nil },
 		Fit:      hookd.Fit, Announce: hookd.AnnounceCanary, CanaryDeny: hookd.CanaryDeny, CanaryPass: hookd.CanaryPass,
 		Service: func(context.Context, string) (*Service, error) { return nil, nil },
