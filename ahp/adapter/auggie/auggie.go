@@ -101,14 +101,8 @@ func rows() []adapter.Row {
 
 // answer is what the host reads on standard output after exit code 0.
 type answer struct {
-	SystemMessage string    `json:"systemMessage,omitzero"`
-	Specific      *specific `json:"hookSpecificOutput,omitzero"`
-}
-
-type specific struct {
-	Event             string  `json:"hookEventName"`
-	UpdatedInput      ahp.Raw `json:"updatedInput,omitzero"`
-	AdditionalContext string  `json:"additionalContext,omitzero"`
+	SystemMessage string          `json:"systemMessage,omitzero"`
+	Specific      *shape.Specific `json:"hookSpecificOutput,omitzero"`
 }
 
 // write says a verdict. A rewrite needs no permission beside it.
@@ -119,10 +113,5 @@ func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 	if v.Silent() {
 		return nil, nil
 	}
-	a := answer{SystemMessage: strings.Join(v.Notices, "\n")}
-	s := specific{Event: e.Row.Native, UpdatedInput: v.Input, AdditionalContext: strings.Join(v.Context, "\n")}
-	if s.UpdatedInput != nil || s.AdditionalContext != "" {
-		a.Specific = &s
-	}
-	return adapter.Encode(a)
+	return adapter.Encode(answer{SystemMessage: strings.Join(v.Notices, "\n"), Specific: shape.SpecificFor(e, v)})
 }

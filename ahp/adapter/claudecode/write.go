@@ -5,31 +5,25 @@ import (
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/adapter"
+	"github.com/abhed/abhed/ahp/adapter/shape"
 )
 
 // answer is what the host reads on standard output. "allow" is no value of any member.
 type answer struct {
-	Continue      *bool     `json:"continue,omitzero"`
-	StopReason    string    `json:"stopReason,omitzero"`
+	shape.Halt              // continue, stopReason
 	SystemMessage string    `json:"systemMessage,omitzero"`
-	Decision      string    `json:"decision,omitzero"`
-	Reason        string    `json:"reason,omitzero"`
+	shape.Block             // decision, reason
 	Specific      *specific `json:"hookSpecificOutput,omitzero"`
 }
 
 type specific struct {
-	Event             string    `json:"hookEventName"`
-	Permission        string    `json:"permissionDecision,omitzero"`
-	PermissionReason  string    `json:"permissionDecisionReason,omitzero"`
-	UpdatedInput      ahp.Raw   `json:"updatedInput,omitzero"`
-	AdditionalContext string    `json:"additionalContext,omitzero"`
-	UpdatedOutput     any       `json:"updatedToolOutput,omitzero"`
-	Decision          *behavior `json:"decision,omitzero"`
-}
-
-type behavior struct {
-	Behavior string `json:"behavior"`
-	Message  string `json:"message,omitzero"`
+	Event             string          `json:"hookEventName"`
+	Permission        string          `json:"permissionDecision,omitzero"`
+	PermissionReason  string          `json:"permissionDecisionReason,omitzero"`
+	UpdatedInput      ahp.Raw         `json:"updatedInput,omitzero"`
+	AdditionalContext string          `json:"additionalContext,omitzero"`
+	UpdatedOutput     any             `json:"updatedToolOutput,omitzero"`
+	Decision          *shape.Behavior `json:"decision,omitzero"`
 }
 
 // write says a verdict.
@@ -54,8 +48,7 @@ func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 		s.UpdatedOutput = output(e, *v.Output)
 	}
 	if v.Stop != "" {
-		no := false
-		a.Continue, a.StopReason = &no, v.Stop
+		a.Halt = shape.HaltFor(v.Stop)
 		if e.Row.Type == ahp.ToolBefore { // the call would run before the turn ends
 			s.Permission, s.PermissionReason = "deny", v.Stop
 		}
@@ -73,9 +66,9 @@ func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 func refusal(r *adapter.Row, reason string) answer {
 	switch r.Type {
 	case ahp.ToolPermissionRequest: // exit code 2 would leave the normal prompt
-		return answer{Specific: &specific{Event: r.Native, Decision: &behavior{"deny", reason}}}
+		return answer{Specific: &specific{Event: r.Native, Decision: &shape.Behavior{Behavior: "deny", Message: reason}}}
 	case ahp.ToolBefore:
 		return answer{Specific: &specific{Event: r.Native, Permission: "deny", PermissionReason: reason}}
 	}
-	return answer{Decision: "block", Reason: reason}
+	return answer{Block: shape.Block{Decision: "block", Reason: reason}}
 }

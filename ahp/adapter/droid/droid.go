@@ -79,17 +79,9 @@ func rows() []adapter.Row {
 
 // answer is what the host reads on standard output.
 type answer struct {
-	Continue   *bool     `json:"continue,omitzero"`
-	StopReason string    `json:"stopReason,omitzero"`
-	Decision   string    `json:"decision,omitzero"`
-	Reason     string    `json:"reason,omitzero"`
-	Specific   *specific `json:"hookSpecificOutput,omitzero"`
-}
-
-type specific struct {
-	Event             string  `json:"hookEventName"`
-	UpdatedInput      ahp.Raw `json:"updatedInput,omitzero"`
-	AdditionalContext string  `json:"additionalContext,omitzero"`
+	shape.Halt                  // continue, stopReason
+	shape.Block                 // decision, reason
+	Specific    *shape.Specific `json:"hookSpecificOutput,omitzero"`
 }
 
 // write says a verdict.
@@ -100,16 +92,12 @@ func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 	if v.Silent() {
 		return nil, nil
 	}
-	a, s := answer{}, specific{Event: e.Row.Native, UpdatedInput: v.Input, AdditionalContext: strings.Join(v.Context, "\n")}
+	a := answer{Specific: shape.SpecificFor(e, v)}
 	if v.Stop != "" {
-		no := false
-		a.Continue, a.StopReason = &no, v.Stop
+		a.Halt = shape.HaltFor(v.Stop)
 	}
 	if v.Continue != "" {
 		a.Decision, a.Reason = "block", v.Continue
-	}
-	if s.UpdatedInput != nil || s.AdditionalContext != "" {
-		a.Specific = &s
 	}
 	return adapter.Encode(a)
 }

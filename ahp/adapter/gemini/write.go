@@ -5,14 +5,13 @@ import (
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/adapter"
+	"github.com/abhed/abhed/ahp/adapter/shape"
 )
 
 // answer is what the host reads on standard output.
 type answer struct {
-	Continue      *bool     `json:"continue,omitzero"`
-	StopReason    string    `json:"stopReason,omitzero"`
-	Decision      string    `json:"decision,omitzero"`
-	Reason        string    `json:"reason,omitzero"`
+	shape.Halt              // continue, stopReason
+	shape.Block             // decision, reason
 	SystemMessage string    `json:"systemMessage,omitzero"`
 	Specific      *specific `json:"hookSpecificOutput,omitzero"`
 }
@@ -41,8 +40,7 @@ func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 		a.Decision, a.Reason = "deny", v.Continue
 	}
 	if v.Stop != "" {
-		no := false
-		a.Continue, a.StopReason = &no, v.Stop
+		a.Halt = shape.HaltFor(v.Stop)
 		if e.Row.Type == ahp.ToolBefore { // both members refuse the call
 			a.Decision, a.Reason = "deny", v.Stop
 		}

@@ -4,41 +4,34 @@ import (
 	"strings"
 
 	"github.com/abhed/abhed/ahp/adapter"
+	"github.com/abhed/abhed/ahp/adapter/shape"
 )
 
 // answer is what the host reads: on standard error with exit code 2, else on standard
 // output.
 type answer struct {
-	Continue   *bool     `json:"continue,omitzero"`
-	StopReason string    `json:"stopReason,omitzero"`
-	Decision   string    `json:"decision,omitzero"`
-	Reason     string    `json:"reason,omitzero"`
-	Specific   *specific `json:"hookSpecificOutput,omitzero"`
+	shape.Halt            // continue, stopReason
+	shape.Block           // decision, reason
+	Specific    *specific `json:"hookSpecificOutput,omitzero"`
 }
 
 type specific struct {
-	Event             string    `json:"hookEventName"`
-	Permission        string    `json:"permissionDecision,omitzero"`
-	PermissionReason  string    `json:"permissionDecisionReason,omitzero"`
-	AdditionalContext string    `json:"additionalContext,omitzero"`
-	Decision          *behavior `json:"decision,omitzero"`
-}
-
-type behavior struct {
-	Behavior string `json:"behavior"`
-	Message  string `json:"message,omitzero"`
+	Event             string          `json:"hookEventName"`
+	Permission        string          `json:"permissionDecision,omitzero"`
+	PermissionReason  string          `json:"permissionDecisionReason,omitzero"`
+	AdditionalContext string          `json:"additionalContext,omitzero"`
+	Decision          *shape.Behavior `json:"decision,omitzero"`
 }
 
 // write says a verdict.
 func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
-	no := false
 	native := e.Row.Native
 	if v.Deny != "" {
 		reason := adapter.Reason(v.Deny)
 		if native == "PermissionRequest" {
-			return adapter.Encode(answer{Specific: &specific{Event: native, Decision: &behavior{"deny", reason}}})
+			return adapter.Encode(answer{Specific: &specific{Event: native, Decision: &shape.Behavior{Behavior: "deny", Message: reason}}})
 		}
-		return adapter.Encode(answer{Continue: &no, StopReason: reason, Decision: "deny", Reason: reason})
+		return adapter.Encode(answer{Halt: shape.HaltFor(reason), Block: shape.Block{Decision: "deny", Reason: reason}})
 	}
 	if v.Silent() {
 		return nil, nil
@@ -48,7 +41,7 @@ func write(e *adapter.Event, v *adapter.Verdict) ([]byte, error) {
 		s.Permission, s.PermissionReason = "ask", v.Ask
 	}
 	if v.Output != nil {
-		a.Continue, a.StopReason = &no, adapter.Reason(*v.Output)
+		a.Halt = shape.HaltFor(adapter.Reason(*v.Output))
 	}
 	if v.Continue != "" {
 		a.Decision, a.Reason = "block", v.Continue

@@ -5,10 +5,11 @@
 // and that names and inputs are kept as the host wrote them. Hosts differ in the names
 // of members and of events: a Profile says which.
 //
-// It reads as well what the bridge plugin of opencode and its forks writes: see Bridge.
+// It holds as well the dialect of opencode and its forks, which a bridge plugin hands on,
+// and the parts of answers that several hosts read alike.
 //
-// Do not assume that two hosts of this form answer alike: each package writes its own
-// answers.
+// Do not assume that two hosts of this form answer alike: each package says which
+// members its host knows, and writes its own answers.
 package shape
 
 import (
