@@ -29,24 +29,24 @@ func (d *doctor) held() string {
 	if err != nil {
 		return err.Error()
 	}
-	wrong := ""
 	var a anchor
 	if s.Exists && strictjson.Unmarshal(s.Data, &a, strictjson.Options{}) == nil && a.Hash != "" && !d.has(dir, a) {
-		wrong = fmt.Sprintf("decision %d, which was the last at an earlier run of the doctor, is no longer in the log: lines were cut off, or the log is another", a.Seq)
+		// It is told of until a person says that it is known.
+		return fmt.Sprintf("decision %d, which was the last at an earlier run of the doctor, is no longer in the log: lines were cut off, or the log is another; once that is known, remove %s", a.Seq, s.Path)
 	}
 	last, err := hooklog.Last(dir, 1, func(*hooklog.Entry) bool { return true })
 	if err != nil || len(last) == 0 {
-		return wrong
+		return "" // what can't be read is told of elsewhere
 	}
 	data, err := strictjson.Marshal(anchor{last[0].Seq, last[0].Hash})
 	if err == nil {
 		s.Mode = 0o600
 		err = confedit.Write(s, append(data, '\n'))
 	}
-	if err != nil && wrong == "" && !errors.Is(err, confedit.ErrChanged) { // another doctor was faster
-		wrong = "where the log ends can't be remembered: " + err.Error()
+	if err != nil && !errors.Is(err, confedit.ErrChanged) { // another doctor was faster
+		return "where the log ends can't be remembered: " + err.Error()
 	}
-	return wrong
+	return ""
 }
 
 // has reports whether the log holds a line, or may have put it away with the oldest ones.

@@ -79,7 +79,7 @@ func around() []tampering {
 			text := strings.TrimSuffix(w.read(w.path(log)), "\n")
 			w.write(w.path(log), text[:strings.LastIndex(text, "\n")+1])
 		}, want: []want{{Wrong, "log", "decision 2, which was the last at an earlier run", log}}},
-		{name: "log gone, with its folder", host: "claude-code", do: func(w *world) { w.remove(log) },
+		{name: "log gone", host: "claude-code", do: func(w *world) { w.remove(log) },
 			want: []want{{Wrong, "log", "is no longer in the log", log}}},
 		{name: "log changed", host: "claude-code", do: func(w *world) { w.replace(w.path(log), "ahp_canary_deny", "ahp_canary_dexy") },
 			want: []want{{Wrong, "log", "was changed", log}}},
@@ -125,6 +125,9 @@ func TestAround(t *testing.T) {
 				t.Errorf("wrong is %v:\n%s", r.Wrong, r.Text(true))
 			}
 			w.wants(r, c.want...)
+			if strings.HasPrefix(c.name, "log") {
+				w.wants(w.run(c.host), c.want...) // it isn't forgotten
+			}
 		})
 	}
 }

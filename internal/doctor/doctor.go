@@ -186,7 +186,7 @@ func (d *doctor) host(ctx context.Context, h hostconf.Host) (int, error) {
 
 // add takes a finding, without what is shaped like a secret.
 func (d *doctor) add(f Finding) {
-	f.What, f.Do = d.clean(f.What), d.clean(f.Do)
+	f.What, f.Do, f.Where = d.clean(f.What), d.clean(f.Do), adapter.Clean(f.Where)
 	d.report.Findings = append(d.report.Findings, f)
 }
 
