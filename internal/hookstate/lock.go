@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/abhed/abhed/internal/ownfile"
 )
 
 // open opens the file at path, made if it isn't there, and locks it. A file that was
@@ -15,14 +17,11 @@ func open(path string, end time.Time) (*os.File, error) {
 		if tries > 0 && !time.Now().Before(end) {
 			return nil, fmt.Errorf("%s: %w", path, errBusy)
 		}
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+		f, err := ownfile.Open(path, os.O_RDWR|os.O_CREATE)
 		if err != nil {
 			return nil, err
 		}
-		if err = checkFile(path, f); err == nil {
-			err = lock(f, end)
-		}
-		if err != nil {
+		if err := lock(f, end); err != nil {
 			f.Close()
 			return nil, err
 		}

@@ -28,6 +28,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/abhed/abhed/internal/ownfile"
 	"github.com/abhed/abhed/internal/strictjson"
 )
 
@@ -84,7 +85,7 @@ func Open(state string, opts Options) (*Store, error) {
 	}
 	s := &Store{sessions: filepath.Join(state, "sessions"), deliveries: filepath.Join(state, "deliveries"), opts: opts}
 	for _, dir := range []string{s.sessions, s.deliveries} {
-		if err := folder(dir); err != nil {
+		if err := ownfile.MakeFolder(dir); err != nil {
 			return nil, fmt.Errorf("the state of sessions: %w", err)
 		}
 	}

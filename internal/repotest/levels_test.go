@@ -34,6 +34,7 @@ func levels() []level {
 		{pattern: "internal/chain", level: 2},
 		{pattern: "internal/ahpconfig", level: 2},
 		{pattern: "internal/hookline", level: 1}, // what runs before the packages that judge are initialised
+		{pattern: "internal/ownfile", level: 1},
 		{pattern: "internal/trust", level: 2},
 		{pattern: "internal/hookstate", level: 2},
 		{pattern: "internal/hostconf", level: 2},

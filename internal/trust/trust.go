@@ -24,10 +24,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/internal/ownfile"
 	"github.com/abhed/abhed/internal/strictjson"
 )
 
@@ -168,12 +168,12 @@ type document struct {
 }
 
 func (s *Store) read() ([]Entry, error) {
-	if err := checkFolder(filepath.Dir(s.path)); errors.Is(err, fs.ErrNotExist) {
+	if err := ownfile.CheckFolder(filepath.Dir(s.path)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(s.path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := ownfile.Open(s.path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -181,9 +181,6 @@ func (s *Store) read() ([]Entry, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if err := checkFile(s.path, f); err != nil {
-		return nil, err
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	if err != nil {
 		return nil, err
@@ -220,10 +217,7 @@ func decode(path string, data []byte) ([]Entry, error) {
 // change writes what f makes of the store, under a lock.
 func (s *Store) change(f func([]Entry) ([]Entry, error)) error {
 	dir := filepath.Dir(s.path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("trust: %w", err)
-	}
-	if err := checkFolder(dir); err != nil {
+	if err := ownfile.MakeFolder(dir); err != nil {
 		return fmt.Errorf("trust: %w", err)
 	}
 	lock, err := s.lock()
