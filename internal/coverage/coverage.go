@@ -11,6 +11,7 @@
 package coverage
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"slices"
@@ -74,6 +75,8 @@ type run struct {
 	Told     bool   `json:"told"`
 	Logged   bool   `json:"logged"`
 	Note     string `json:"note"`
+	// Native is the event at which the host asked, "" where that wasn't noted.
+	Native string `json:"native"`
 }
 
 // measured reads the measured runs.
@@ -126,6 +129,11 @@ func agent(h *adapter.Host, conf hostconf.Host, rows []run) Agent {
 			}
 		}
 	}
+	if why := inert()[h.Name]; why != "" {
+		for i := range a.Cells {
+			a.Cells[i].Level, a.Cells[i].Note = adapter.None, why
+		}
+	}
 	a.describe(h, conf)
 	return a
 }
@@ -146,7 +154,7 @@ func cells(h *adapter.Host, r *adapter.Row, conf hostconf.Host, scope hostconf.S
 		c := Cell{Host: h.Name, Scope: scope, Native: r.Native, Event: r.Type, Effect: ab.Effect, Operation: ab.Operation, Level: ab.Level, How: ab.How, Known: "documented", Note: ab.Note}
 		found := false
 		for _, v := range versions {
-			if m, is := c.measure(v, rows); is {
+			if m, is := c.measure(v, before(h), rows); is {
 				found = true
 				out = append(out, bound(m, conf))
 			}
@@ -172,13 +180,28 @@ func scenario(e ahp.EffectType) string {
 	return ""
 }
 
-// measure returns the cell as it was measured with a version.
-func (c Cell) measure(version string, rows []run) (Cell, bool) {
+// before returns the host's first event before a tool: what a measurement is of that
+// doesn't say.
+func before(h *adapter.Host) string {
+	for i := range h.Rows {
+		if h.Rows[i].Type == ahp.ToolBefore {
+			return h.Rows[i].Native
+		}
+	}
+	return ""
+}
+
+// measure returns the cell as it was measured with a version, if it was. first is the
+// event that a row without one is of.
+func (c Cell) measure(version, first string, rows []run) (Cell, bool) {
 	if c.Event != ahp.ToolBefore || c.Scope != hostconf.User {
 		return c, false
 	}
 	for _, r := range rows {
 		if r.Host != c.Host || r.Version != version || r.Scope != string(c.Scope) || r.Policy != "fail-closed" || r.Scenario != scenario(c.Effect) {
+			continue
+		}
+		if c.Native != cmp.Or(r.Native, first) {
 			continue
 		}
 		c.Version, c.Known = version, fmt.Sprintf("measured %s on %s", r.Date, r.System)
@@ -241,6 +264,12 @@ func (a *Agent) describe(h *adapter.Host, conf hostconf.Host) {
 		}
 		a.Switches = append(a.Switches, fmt.Sprintf("%s: %s", what, s.Effect))
 	}
+}
+
+// inert names hosts that have hooks in their configuration and run none, and says how
+// that is known.
+func inert() map[string]string {
+	return map[string]string{"continue": "cn 1.5.47 reads hooks and runs none: its package has nothing that calls them, and none ran when it was tried"}
 }
 
 // blindSpots are the paths on which a host fires no event before a tool, or shows less

@@ -76,10 +76,11 @@ func TestMeasurementWins(t *testing.T) {
 	rows := []run{
 		{Host: "x", Version: "1", Date: "2026-01-02", System: "s", Scenario: "deny", Policy: "fail-closed", Scope: "user"},
 		{Host: "x", Version: "2", Date: "2026-01-02", System: "s", Scenario: "deny", Policy: "fail-closed", Scope: "user", Ran: true, Note: "it ran"},
+		{Host: "x", Version: "1", Date: "2026-01-02", System: "s", Scenario: "ask", Policy: "fail-closed", Scope: "user", Native: "Other"},
 		{Host: "x", Version: "1", Date: "2026-01-02", System: "s", Scenario: "rewrite", Policy: "fail-closed", Scope: "user"},
 		{Host: "x", Version: "1", Date: "2026-01-02", System: "s", Scenario: "ask", Policy: "fail-open", Scope: "user", Ran: true},
 	}
-	h := &adapter.Host{Name: "x"}
+	h := &adapter.Host{Name: "x", Rows: []adapter.Row{{Native: "Pre", Type: ahp.ToolBefore}, {Native: "Other", Type: ahp.ToolBefore}}}
 	row := &adapter.Row{Native: "Pre", Type: ahp.ToolBefore, Can: []adapter.Ability{
 		{Effect: ahp.EffectDeny, How: adapter.Native, Level: adapter.Enforced}, {Effect: ahp.EffectModify, How: adapter.Native, Level: adapter.Enforced},
 		{Effect: ahp.EffectAsk, How: adapter.Denies, Level: adapter.Enforced},
