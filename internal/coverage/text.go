@@ -64,8 +64,8 @@ func (a *Agent) first(scope hostconf.Scope) string {
 }
 
 func show(c *Cell) string {
-	if c == nil {
-		return "none"
+	if c == nil || c.Level == adapter.None {
+		return string(adapter.None)
 	}
 	switch c.How {
 	case adapter.Denies:
