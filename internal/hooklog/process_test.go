@@ -1,11 +1,8 @@
 package hooklog_test
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"os/signal"
 	"strconv"
 	"strings"
@@ -15,17 +12,11 @@ import (
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/internal/hooklog"
+	"github.com/abhed/abhed/internal/roletest"
 )
 
-// roleVariable makes the test program a writer: ROLE DIR NAME COUNT MAXBYTES.
-const roleVariable = "HOOKLOG_TEST_ROLE"
-
-func TestMain(m *testing.M) {
-	if role := strings.Fields(os.Getenv(roleVariable)); len(role) == 5 {
-		os.Exit(writer(role))
-	}
-	os.Exit(m.Run())
-}
+// TestMain makes the test program a writer: ROLE DIR NAME COUNT MAXBYTES.
+func TestMain(m *testing.M) { roletest.Main(m, writer) }
 
 // writer appends and prints the id of each decision that is in the log.
 func writer(role []string) int {
@@ -54,31 +45,6 @@ func writer(role []string) int {
 		fmt.Println(e.ID)
 	}
 	return 0 // without Close, as a process that ends does
-}
-
-type process struct {
-	cmd   *exec.Cmd
-	lines *bufio.Scanner
-}
-
-func start(t *testing.T, role, dir, name string, count int, maxBytes int64) *process {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s %d %d", roleVariable, role, dir, name, count, maxBytes))
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if cmd.ProcessState == nil {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}
-	})
-	return &process{cmd, bufio.NewScanner(out)}
 }
 
 // sound verifies a log and returns the ids in it.
@@ -111,11 +77,11 @@ func TestProcesses(t *testing.T) {
 			return nil
 		})
 	}()
-	var all []*process
+	var all []*roletest.Process
 	for w := range writers {
-		all = append(all, start(t, "writer", dir, fmt.Sprint("w", w), each, 16<<10))
+		all = append(all, roletest.Start(t, "writer", dir, fmt.Sprint("w", w), each, 16<<10))
 	}
-	for n := 0; all[0].lines.Scan(); n++ {
+	for n := 0; all[0].Lines.Scan(); n++ {
 		if n%10 != 0 {
 			continue
 		}
@@ -124,12 +90,12 @@ func TestProcesses(t *testing.T) {
 		}
 	}
 	for i, p := range all {
-		for p.lines.Scan() {
-			if text := p.lines.Text(); strings.HasPrefix(text, "!") {
+		for p.Lines.Scan() {
+			if text := p.Lines.Text(); strings.HasPrefix(text, "!") {
 				t.Errorf("writer %d: %s", i, text)
 			}
 		}
-		if err := p.cmd.Wait(); err != nil {
+		if err := p.Cmd.Wait(); err != nil {
 			t.Errorf("writer %d: %v", i, err)
 		}
 	}
@@ -162,17 +128,17 @@ func TestKilled(t *testing.T) {
 	dir := t.TempDir() + "/log"
 	var told []string
 	for round := range 12 {
-		p := start(t, "writer", dir, fmt.Sprint("r", round), 1<<20, 64<<10)
-		for n := 0; n < 20*(round+1) && p.lines.Scan(); n++ {
-			told = append(told, p.lines.Text())
+		p := roletest.Start(t, "writer", dir, fmt.Sprint("r", round), 1<<20, 64<<10)
+		for n := 0; n < 20*(round+1) && p.Lines.Scan(); n++ {
+			told = append(told, p.Lines.Text())
 		}
-		if err := p.cmd.Process.Kill(); err != nil {
+		if err := p.Cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for p.lines.Scan() {
-			told = append(told, p.lines.Text())
+		for p.Lines.Scan() {
+			told = append(told, p.Lines.Text())
 		}
-		_ = p.cmd.Wait()
+		_ = p.Cmd.Wait()
 	}
 	l := open(t, dir, hooklog.Options{Keep: 10000})
 	if err := l.Append(&hooklog.Entry{ID: "last"}); err != nil {
@@ -193,11 +159,11 @@ func TestKilled(t *testing.T) {
 // names the file, and leaves no trace.
 func TestFileSizeLimit(t *testing.T) {
 	dir := t.TempDir() + "/log"
-	p := start(t, "limited", dir, "w", 1000, 10000)
+	p := roletest.Start(t, "limited", dir, "w", 1000, 10000)
 	var n int
 	var last string
-	for p.lines.Scan() {
-		if last = p.lines.Text(); !strings.HasPrefix(last, "!") {
+	for p.Lines.Scan() {
+		if last = p.Lines.Text(); !strings.HasPrefix(last, "!") {
 			n++
 		}
 	}

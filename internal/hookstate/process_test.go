@@ -6,25 +6,18 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/abhed/abhed/internal/hookstate"
+	"github.com/abhed/abhed/internal/roletest"
 )
 
-// roleVariable makes the test program another process: ROLE STATE NAME.
-const roleVariable = "HOOKSTATE_TEST_ROLE"
+func TestMain(m *testing.M) { roletest.Main(m, play) }
 
-func TestMain(m *testing.M) {
-	if role := strings.Fields(os.Getenv(roleVariable)); len(role) == 3 {
-		os.Exit(play(role))
-	}
-	os.Exit(m.Run())
-}
-
+// play makes the test program another process: ROLE STATE NAME.
 func play(role []string) int {
 	s, err := hookstate.Open(role[1], hookstate.Options{LockWait: time.Minute, Wait: time.Minute})
 	if err != nil {
@@ -62,61 +55,23 @@ func play(role []string) int {
 	return 0
 }
 
-type process struct {
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	lines *bufio.Scanner
-}
-
-func start(t *testing.T, role, state, name string) *process {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s", roleVariable, role, state, name))
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if cmd.ProcessState == nil {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}
-	})
-	return &process{cmd, in, bufio.NewScanner(out)}
-}
-
-func (p *process) next(t *testing.T) string {
-	t.Helper()
-	if !p.lines.Scan() {
-		t.Fatal("the process said nothing more")
-	}
-	return p.lines.Text()
-}
-
 // TestOnceInTwoProcesses holds that the second waits for the first's answer.
 func TestOnceInTwoProcesses(t *testing.T) {
 	state := t.TempDir()
-	one := start(t, "once", state, "one")
-	if got := one.next(t); got != "judging" {
+	one := roletest.Start(t, "once", state, "one")
+	if got := one.Next(t); got != "judging" {
 		t.Fatal(got)
 	}
-	var others []*process
+	var others []*roletest.Process
 	for i := range 3 {
-		others = append(others, start(t, "once", state, fmt.Sprint("other", i)))
+		others = append(others, roletest.Start(t, "once", state, fmt.Sprint("other", i)))
 	}
 	// They would say that they judge if they did.
 	said := make(chan string, len(others))
 	for _, p := range others {
 		go func() {
-			p.lines.Scan()
-			said <- p.lines.Text()
+			p.Lines.Scan()
+			said <- p.Lines.Text()
 		}()
 	}
 	select {
@@ -124,10 +79,10 @@ func TestOnceInTwoProcesses(t *testing.T) {
 		t.Fatalf("another process did not wait: %s", got)
 	case <-time.After(100 * time.Millisecond):
 	}
-	if _, err := io.WriteString(one.in, "go\n"); err != nil {
+	if _, err := io.WriteString(one.In, "go\n"); err != nil {
 		t.Fatal(err)
 	}
-	if got := one.next(t); got != "by one false <nil>" {
+	if got := one.Next(t); got != "by one false <nil>" {
 		t.Error(got)
 	}
 	for range others {
@@ -140,20 +95,20 @@ func TestOnceInTwoProcesses(t *testing.T) {
 // TestOnceWhenTheFirstDies holds that the second judges then.
 func TestOnceWhenTheFirstDies(t *testing.T) {
 	state := t.TempDir()
-	one := start(t, "once", state, "one")
-	if got := one.next(t); got != "judging" {
+	one := roletest.Start(t, "once", state, "one")
+	if got := one.Next(t); got != "judging" {
 		t.Fatal(got)
 	}
-	two := start(t, "once", state, "two")
-	if err := one.cmd.Process.Kill(); err != nil {
+	two := roletest.Start(t, "once", state, "two")
+	if err := one.Cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = one.cmd.Wait()
-	if got := two.next(t); got != "judging" {
+	_ = one.Cmd.Wait()
+	if got := two.Next(t); got != "judging" {
 		t.Fatal(got)
 	}
-	two.in.Close()
-	if got := two.next(t); got != "by two false <nil>" {
+	two.In.Close()
+	if got := two.Next(t); got != "by two false <nil>" {
 		t.Error(got)
 	}
 }
@@ -166,14 +121,14 @@ func TestProcesses(t *testing.T) {
 		seen := map[string]int{}
 		var wg sync.WaitGroup
 		for i := range 4 {
-			p := start(t, role, state, fmt.Sprint(i))
+			p := roletest.Start(t, role, state, fmt.Sprint(i))
 			wg.Go(func() {
-				for p.lines.Scan() {
+				for p.Lines.Scan() {
 					mu.Lock()
-					seen[p.lines.Text()]++
+					seen[p.Lines.Text()]++
 					mu.Unlock()
 				}
-				if err := p.cmd.Wait(); err != nil {
+				if err := p.Cmd.Wait(); err != nil {
 					t.Error(role, err)
 				}
 			})

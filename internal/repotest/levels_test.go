@@ -35,6 +35,7 @@ func levels() []level {
 		{pattern: "internal/ahpconfig", level: 2},
 		{pattern: "internal/hookline", level: 1}, // what runs before the packages that judge are initialised
 		{pattern: "internal/ownfile", level: 1},
+		{pattern: "internal/roletest", level: 1, testOnly: true},
 		{pattern: "internal/trust", level: 2},
 		{pattern: "internal/hookstate", level: 2},
 		{pattern: "internal/hostconf", level: 2},

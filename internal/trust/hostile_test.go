@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,29 +13,27 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/abhed/abhed/internal/roletest"
 	"github.com/abhed/abhed/internal/trust"
 )
 
-// roleVariable makes the test program another process that adds files: STORE DIR.
-const roleVariable = "TRUST_TEST_ROLE"
+func TestMain(m *testing.M) { roletest.Main(m, add) }
 
-func TestMain(m *testing.M) {
-	if role := strings.Fields(os.Getenv(roleVariable)); len(role) == 2 {
-		s := trust.Open(role[0])
-		for i := range 10 {
-			path := filepath.Join(role[1], fmt.Sprint(i))
-			err := os.WriteFile(path, nil, 0o600)
-			if err == nil {
-				err = s.Add(path, []byte(path))
-			}
-			if err != nil {
-				fmt.Println(err)
-				os.Exit(1)
-			}
+// add makes the test program another process that adds files: STORE DIR.
+func add(role []string) int {
+	s := trust.Open(role[0])
+	for i := range 10 {
+		path := filepath.Join(role[1], fmt.Sprint(i))
+		err := os.WriteFile(path, nil, 0o600)
+		if err == nil {
+			err = s.Add(path, []byte(path))
 		}
-		os.Exit(0)
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
 	}
-	os.Exit(m.Run())
+	return 0
 }
 
 // place returns a project's file and a store that trusts it with the content "one".
@@ -170,8 +167,7 @@ func TestProcesses(t *testing.T) {
 	file, store, s := place(t)
 	var wg sync.WaitGroup
 	for range 5 {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), roleVariable+"="+store+" "+t.TempDir())
+		cmd := roletest.Command(store, t.TempDir())
 		wg.Go(func() {
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, out)
