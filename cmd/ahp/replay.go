@@ -110,15 +110,7 @@ func (o *replayOptions) run(ctx context.Context, sys system, files []string) (er
 			return err
 		}
 	}
-	if o.json {
-		err = sys.printJSON(out)
-	} else {
-		err = sys.print(out.text())
-	}
-	if err != nil {
-		return err
-	}
-	return done(out.code())
+	return sys.conclude(out, o.json)
 }
 
 // player returns what judges by the registration and the rules that were given.

@@ -128,15 +128,7 @@ func (o *sendOptions) run(ctx context.Context, sys system, file string) error {
 	if err != nil {
 		return err
 	}
-	if o.json {
-		err = sys.printJSON(out)
-	} else {
-		err = sys.print(out.text())
-	}
-	if err != nil {
-		return err
-	}
-	return done(out.code())
+	return sys.conclude(out, o.json)
 }
 
 // event reads one event.

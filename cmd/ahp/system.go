@@ -89,6 +89,26 @@ func done(code int) error {
 	return &exitError{code: code}
 }
 
+// findings is what a command found: as text, as JSON, and as an exit code.
+type findings interface {
+	text() string
+	code() int
+}
+
+// conclude prints what was found and turns its exit code into what the command returns.
+func (s system) conclude(f findings, asJSON bool) error {
+	var err error
+	if asJSON {
+		err = s.printJSON(f)
+	} else {
+		err = s.print(f.text())
+	}
+	if err != nil {
+		return err
+	}
+	return done(f.code())
+}
+
 // report prints why a command ended and returns its exit code.
 func (s system) report(err error) int {
 	if err == nil {
