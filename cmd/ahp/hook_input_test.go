@@ -195,8 +195,8 @@ func (a *account) inTime(limit time.Duration, want int, h hookRun) {
 	}
 }
 
-// TestServiceThatHangs holds that a service which doesn't answer costs no more than the
-// budget.
+// TestServiceThatHangs holds that a service which takes no calls is not waited for: the
+// verdict is the same, before the limit.
 func TestServiceThatHangs(t *testing.T) {
 	t.Parallel()
 	a := newAccount(t)
@@ -205,12 +205,52 @@ func TestServiceThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer service.Process.Signal(syscall.SIGCONT)
-	call := func() io.Reader { return strings.NewReader(bashCall("s", "ls", 1)) }
-	a.inTime(4*time.Second, hookline.ExitDeny, hookRun{stdin: call()})
-	a.inTime(4*time.Second, hookline.ExitPass, hookRun{stdin: call(), args: []string{"--on-missing", "allow"}})
-	a.inTime(4*time.Second, hookline.ExitDeny, hookRun{stdin: writeCall(5 << 20)}) // more than the socket takes
-	if got := a.judge("ls", "--no-service"); got.code != hookline.ExitPass {
-		t.Errorf("without the service: %+v", got)
+	for command, want := range map[string]int{"ls": hookline.ExitPass, "git push": hookline.ExitDeny} {
+		began := time.Now()
+		got := a.judge(command, "--limit", "8000")
+		if got.code != want || want == hookline.ExitDeny && !strings.Contains(got.said(), "Refused by com.example.rules") {
+			t.Errorf("%s: found %+v, expected exit %d", command, got, want)
+		}
+		if took := time.Since(began); took < time.Second || took > 8*time.Second {
+			t.Errorf("%s: it took %v, expected a wait for the service and an answer before the limit", command, took)
+		}
+	}
+	large := a.hook(hookRun{stdin: writeCall(5 << 20), args: []string{"--limit", "20000"}}) // more than the socket takes
+	if large.code != hookline.ExitPass {
+		t.Errorf("a large event: %+v", large)
+	}
+	if err := service.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	a.wantVerdicts()
+	if got := a.calls(); got != 2 {
+		t.Errorf("the service judged %d calls, expected none of those that were given up", got)
+	}
+}
+
+// TestServiceThatStops holds that a service which has taken a call and doesn't answer
+// costs no more than the budget.
+func TestServiceThatStops(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{"deny", "allow"} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			a := newAccount(t)
+			reg, _ := a.script("waits", "persistent", waits), a.gate()
+			service := a.daemon(a.ahp)
+			defer service.Process.Signal(syscall.SIGCONT)
+			go func() {
+				for end := time.Now().Add(40 * time.Second); !a.asked() && time.Now().Before(end); {
+					time.Sleep(5 * time.Millisecond)
+				}
+				_ = service.Process.Signal(syscall.SIGSTOP)
+			}()
+			want := map[string]int{"deny": hookline.ExitDeny, "allow": hookline.ExitPass}[policy]
+			a.inTime(6*time.Second, want, hookRun{registration: reg, stdin: strings.NewReader(bashCall("s", "slow", 1)), args: []string{"--on-missing", policy}})
+			if !a.asked() {
+				t.Error("the backend wasn't asked")
+			}
+		})
 	}
 }
 

@@ -161,11 +161,11 @@ func TestFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := hookline.EncodeCall(&hookline.Call{Host: "claude-code", Data: []byte("{}")}, id)
-	huge := hookline.AppendFrame(nil, []byte("ahp-hook 2"), make([]byte, 2<<20))
+	huge := hookline.AppendFrame(nil, []byte("ahp-hook 3"), make([]byte, 2<<20))
 	for name, sent := range map[string][]byte{
 		"nothing": nil, "garbage": []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), "zeros": make([]byte, 4096), "truncated": whole[:len(whole)-1],
 		"a huge length": {0, 0, 0, 1, 255, 255, 255, 255}, "many fields": {255, 255, 255, 255}, "a huge field": huge,
-		"another control": hookline.AppendFrame(nil, []byte("ahp-control 1")), "half a call": hookline.AppendFrame(nil, []byte("ahp-hook 2"), []byte("1 2 3 /x")),
+		"another control": hookline.AppendFrame(nil, []byte("ahp-control 1")), "half a call": hookline.AppendFrame(nil, []byte("ahp-hook 3"), []byte("1 2 3 /x")),
 	} {
 		c, err := net.Dial("unix", a.socket)
 		if err != nil {

@@ -165,7 +165,7 @@ func lurk(t *testing.T, path string) *atomic.Int32 {
 			}
 			asked.Add(1)
 			_, _ = hookline.ReadFrame(c, hookline.MaxEvent)
-			_, _ = c.Write(hookline.EncodeAnswer(hookline.Answer{Code: hookline.ExitPass}))
+			_, _ = c.Write(append([]byte{hookline.Taken}, hookline.EncodeAnswer(hookline.Answer{Code: hookline.ExitPass})...))
 			c.Close()
 		}
 	}()

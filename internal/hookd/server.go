@@ -281,6 +281,9 @@ func (s *service) serve(conn *net.UnixConn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Now().Add(c.HostLimit()))
+	if _, err := conn.Write([]byte{hookline.Taken}); err != nil {
+		return // the hook has given up and judges by itself
+	}
 	a, err := s.do(c)
 	if err != nil {
 		return

@@ -63,56 +63,80 @@ func kindOf(m fs.FileMode) string {
 	return "mode " + m.Type().String()
 }
 
-// Ask has the service at a socket judge c until a time. The error wraps ErrNoService if
-// the call is to be judged in this process, and ErrTime if there is no time left.
+// Taken is what a service sends first: it has read the call and judges it.
+const Taken = 'T'
+
+// Ask has the service at a socket judge c until a time. One that hasn't taken the call
+// after a short while hangs, or has too much to do: it isn't waited for. The error wraps
+// ErrNoService if the call is to be judged in this process, and ErrTime if there is no
+// time left.
 func Ask(socket string, c *Call, id Identity, until time.Time) (Answer, error) {
-	wrap := func(err error) (Answer, error) {
-		if errors.Is(err, ErrTime) {
-			return Answer{}, err
-		}
-		return Answer{}, fmt.Errorf("%w: %w", ErrNoService, err)
-	}
+	none := func(err error) (Answer, error) { return Answer{}, fmt.Errorf("%w: %w", ErrNoService, err) }
 	if err := CheckSocket(socket); err != nil {
-		return wrap(err)
+		return none(err)
 	}
 	// Plain system calls on a blocking descriptor: no poller, no other thread.
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
-		return wrap(err)
+		return none(err)
 	}
 	defer syscall.Close(fd)
 	syscall.CloseOnExec(fd)
-	l := line{fd, until}
-	if err := l.arm(syscall.SO_SNDTIMEO); err != nil {
-		return wrap(err)
-	}
-	if err := l.connect(socket); err != nil {
-		return wrap(err)
-	}
-	frame := appendCall(make([]byte, 0, min(len(c.Data), step)+1024), c, &id)
-	if len(c.Data) <= step { // in one piece, which wakes the service once
-		frame = append(frame, c.Data...)
-	}
-	if err := l.send(frame); err != nil {
-		return wrap(err)
-	}
-	if len(c.Data) > step {
-		if err := l.send(c.Data); err != nil {
-			return wrap(err)
+	soon := time.Now().Add(min(time.Until(until)/4, maxTaking))
+	if err := (line{fd, soon}).hand(socket, c, &id); err != nil {
+		if errors.Is(err, ErrTime) {
+			err = errors.New("it takes no calls")
 		}
+		return none(err)
 	}
-	fields, err := ReadFrame(bufio.NewReaderSize(l, 4<<10), MaxEvent)
-	if err != nil {
-		return wrap(err)
+	fields, err := ReadFrame(bufio.NewReaderSize(line{fd, until}, 4<<10), MaxEvent)
+	if errors.Is(err, ErrTime) {
+		return Answer{}, err
 	}
-	a, err := AnswerOf(fields)
+	var a Answer
+	if err == nil {
+		a, err = AnswerOf(fields)
+	}
 	if err == nil && !a.Complete() {
 		err = fmt.Errorf("it declined (%d)", a.Code)
 	}
 	if err != nil {
-		return wrap(err)
+		return none(err)
 	}
 	return a, nil
+}
+
+// maxTaking bounds the time in which a service has to take a call.
+const maxTaking = 2 * time.Second
+
+// hand gives the call to the service, and returns once that has taken it.
+func (l line) hand(socket string, c *Call, id *Identity) error {
+	if err := l.arm(syscall.SO_SNDTIMEO); err != nil {
+		return err
+	}
+	if err := l.connect(socket); err != nil {
+		return err
+	}
+	frame := appendCall(make([]byte, 0, min(len(c.Data), step)+1024), c, id)
+	if len(c.Data) <= step { // in one piece, which wakes the service once
+		frame = append(frame, c.Data...)
+	}
+	if err := l.send(frame); err != nil {
+		return err
+	}
+	if len(c.Data) > step {
+		if err := l.send(c.Data); err != nil {
+			return err
+		}
+	}
+	var word [1]byte
+	if _, err := l.Read(word[:]); err != nil {
+		return err
+	}
+	if word[0] != Taken {
+		return errors.New("it is of another version")
+	}
+	return nil
 }
 
 // line is a blocking socket that is used until a time.

@@ -93,7 +93,8 @@ func (a *Attempt) try(args []string) (answer *Answer) {
 		a.Call.Data, a.Err = nil, err
 		return nil
 	}
-	a.Call.Spend(time.Since(began))
+	read := time.Now()
+	a.Call.Spend(read.Sub(began))
 	if a.NoService || a.Program == "" {
 		return nil
 	}
@@ -113,6 +114,7 @@ func (a *Attempt) try(args []string) (answer *Answer) {
 	if a.Asked = err; errors.Is(err, ErrTime) {
 		a.Err = errors.New("the service didn't answer in time")
 	}
+	a.Call.Spend(time.Since(read))
 	return nil
 }
 

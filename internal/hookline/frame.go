@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// Between "ahp hook" and the service goes one frame each way: a count of fields, and
-// each field with its length before it, in four bytes each, big endian. The event is a
-// call's last field: a hook forwards what it read without looking at it.
+// Between "ahp hook" and the service goes one frame each way, and before the second the
+// byte Taken. A frame is a count of fields, and each field with its length before it, in
+// four bytes each, big endian. The event is a call's last field: a hook forwards what it
+// read without looking at it.
 
 // The bounds of a frame: its fields, and the bytes of all of them but the event.
 const (
@@ -90,7 +91,7 @@ func unexpected(err error) error {
 // at the same place in every version: so an older service knows a newer program's call.
 const (
 	magic   = "ahp-hook "
-	version = "2"
+	version = "3"
 )
 
 // fixed is how many fields every call has.
