@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/abhed/abhed/ahp/transport"
 	"github.com/abhed/abhed/ahp/transport/httptransport"
 	"github.com/abhed/abhed/internal/backends/rules"
+	"github.com/abhed/abhed/internal/proc"
 )
 
 // open returns what connects to the backends of p.
@@ -29,8 +29,24 @@ func (j *Judge) open(p *plan) func(*ahp.Backend) (transport.Transport, error) {
 			}
 			return httptransport.New(b, httptransport.Options{LookupEnv: c.LookupEnv, ResolveRef: c.Resolve})
 		}
-		return transport.Stdio(b.Transport, transport.StdioOptions{Name: b.ID, Dir: dir})
+		return transport.Stdio(b.Transport, transport.StdioOptions{Name: b.ID, Dir: dir, Env: j.environ()})
 	}
+}
+
+// environ returns what a backend gets in place of those variables of this process that
+// say which program a name means and where it finds its own files: an agent's are set by
+// the repository that it works in, as npx does, and a service would have those of the
+// agent that happened to start it.
+func (j *Judge) environ() []string {
+	folders := []string{
+		filepath.Dir(j.opts.Executable), "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/opt/homebrew/bin",
+		filepath.Join(j.home, ".local", "bin"),
+	}
+	out := []string{"PATH=" + strings.Join(folders, string(filepath.ListSeparator)), "HOME=" + j.home}
+	for _, kind := range []string{"CONFIG_HOME", "CONFIG_DIRS", "DATA_HOME", "DATA_DIRS", "STATE_HOME", "CACHE_HOME"} {
+		out = append(out, "XDG_"+kind+"=") // as if it weren't set
+	}
+	return out
 }
 
 // rulesFile returns the rules of a backend that is this very program with "backend
@@ -43,7 +59,7 @@ func (j *Judge) rulesFile(b *ahp.Backend, dir string) string {
 	}
 	command := t.Command
 	if !strings.Contains(command, "/") {
-		found, err := exec.LookPath(command)
+		found, err := proc.LookPath(command, dir, j.environ())
 		if err != nil {
 			return ""
 		}
