@@ -21,7 +21,7 @@ func around() []tampering {
 	registration := "home/.config/ahp/registration.json"
 	return []tampering{
 		{name: "binary replaced by exit 40", host: "claude-code", do: func(w *world) { w.program(w.ahp, "#!/bin/sh\ncat >/dev/null\nexit 40\n") },
-			want: []want{{Warning, "binary-replaced", "was replaced since ahp install", "bin/ahp"}, {Wrong, "canary-passed", "ahp's log knows nothing of it", claude}, {Wrong, "canary-log", "something else answers", claude}}},
+			want: []want{{Wrong, "binary-replaced", "was replaced since ahp install", "bin/ahp"}, {Wrong, "canary-passed", "ahp's log knows nothing of it", claude}, {Wrong, "canary-log", "something else answers", claude}}},
 		{name: "binary deleted", host: "claude-code", do: func(w *world) { w.remove("bin/ahp") },
 			want: []want{{Wrong, "binary-missing", "can't be found", "bin/ahp"}, {Wrong, "mass-deny", "the ahp program gave no answer", claude}}},
 		{name: "binary that others can write", host: "claude-code", do: func(w *world) {
@@ -33,16 +33,16 @@ func around() []tampering {
 			want: []want{{Wrong, "canary-passed", "", "home/.config/opencode/plugin/ahp.js"}}},
 		{name: "another ahp", host: "claude-code", mild: true, do: func(w *world) { w.copy(w.ahp, w.ahp+"2"); w.o.Self += "2" },
 			want: []want{{Warning, "binary-other", "the line starts another ahp than this one", "bin/ahp"}}},
-		{name: "registration edited", host: "claude-code", mild: true, do: func(w *world) { w.register(`"failurePolicy":"fail-open"`) },
-			want: []want{{Warning, "registration-changed", "was changed since ahp install", registration}}},
+		{name: "registration edited", host: "claude-code", do: func(w *world) { w.register(`"failurePolicy":"fail-open"`) },
+			want: []want{{Wrong, "registration-changed", "was changed since ahp install", registration}}},
 		{name: "registration invalid", host: "claude-code", do: func(w *world) { w.append(registration, "}") },
-			want: []want{{Wrong, "registration", "registration.json:1:", ""}, {Warning, "registration-changed", "", registration}, {Wrong, "mass-deny", "could not be checked", claude}}},
+			want: []want{{Wrong, "registration", "registration.json:1:", ""}, {Wrong, "registration-changed", "", registration}, {Wrong, "mass-deny", "could not be checked", claude}}},
 		{name: "registration deleted", host: "claude-code", do: func(w *world) { w.remove(registration) },
-			want: []want{{Wrong, "registration", "nothing is registered", ""}, {Warning, "registration-changed", "is gone", registration}}},
+			want: []want{{Wrong, "registration", "nothing is registered", ""}, {Wrong, "registration-changed", "is gone", registration}}},
 		{name: "registration that the host can't hold", host: "goose", do: func(w *world) {
 			w.replace(w.path(registration), `["tool.before"]`, `["tool.before","turn.start"]`)
 		}, want: []want{{Wrong, "registration-fit", "turn.start", registration}}},
-		{name: "deadline beyond the limit", host: "claude-code", mild: true, do: func(w *world) {
+		{name: "deadline beyond the limit", host: "claude-code", do: func(w *world) {
 			w.replace(w.path(registration), `"timeoutMs":5000`, `"timeoutMs":55000`)
 		}, want: []want{{Warning, "registration-lint", "has 55000 ms, of which the host's limit leaves 48000 ms", registration}}},
 		{name: "rules broken", host: "claude-code", do: func(w *world) { w.append("home/rules", "x") },

@@ -83,9 +83,9 @@ func (s *site) changed() {
 		sum, err := install.SumFile(r.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			s.add(Finding{Level: Warning, Check: "registration-changed", What: "a registration that was in force at ahp install is gone", Where: r.Path, Do: "restore it; or, if that is as it should be, " + s.again()})
+			s.add(Finding{Level: Wrong, Check: "registration-changed", What: "a registration that was in force at ahp install is gone", Where: r.Path, Do: "restore it; or, if that is as it should be, " + s.again()})
 		case err == nil && sum != r.SHA256:
-			s.add(Finding{Level: Warning, Check: "registration-changed", What: "the registration was changed since ahp install", Where: r.Path, Do: "see that it says what you want; then " + s.again()})
+			s.add(Finding{Level: Wrong, Check: "registration-changed", What: "the registration was changed since ahp install", Where: r.Path, Do: "see that it says what you want; then " + s.again()})
 		}
 	}
 }

@@ -186,7 +186,7 @@ func (s *site) binary() {
 			s.add(Finding{Level: Wrong, Check: "binary", What: err.Error(), Where: path, Do: s.again()})
 		case sum != s.record.Seen.BinarySHA256:
 			ok = false
-			s.add(Finding{Level: Warning, Check: "binary-replaced", What: fmt.Sprintf("the program was replaced since ahp install: its SHA-256 is %.12s…, and was %.12s…", sum, s.record.Seen.BinarySHA256), Where: path, Do: "if that was an update, " + s.again() + "; else find out who did it"})
+			s.add(Finding{Level: Wrong, Check: "binary-replaced", What: fmt.Sprintf("the program was replaced since ahp install: its SHA-256 is %.12s…, and was %.12s…", sum, s.record.Seen.BinarySHA256), Where: path, Do: "if that was an update, " + s.again() + "; else find out who did it"})
 		}
 	}
 	if ok {
