@@ -1,8 +1,6 @@
 package adaptertest
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -38,28 +36,19 @@ func notBridged() map[string]string {
 // recorded, and those that were measured and not kept.
 func bridged(t *testing.T, samples, version string) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(samples, "*.json"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no samples in %s: %v", samples, err)
-	}
 	out := map[string]string{
 		"mcp-after":   `{"bridge":"1","hook":"tool.execute.after","input":{"tool":"demo_echo","sessionID":"ses_1","callID":"call_1","args":{"text":"hi"}},"output":{"content":[{"type":"text","text":"hi"},{"type":"image","data":"AA==","mimeType":"image/png"}],"isError":true},"directory":"/","worktree":"/"}`,
 		"mcp-before":  `{"bridge":"1","hook":"tool.execute.before","input":{"tool":"demo_echo","sessionID":"ses_1","callID":"call_1"},"output":{"args":{"text":"hi"}},"directory":"/","worktree":"/"}`,
 		"file-prompt": `{"bridge":"1","hook":"chat.message","input":{"sessionID":"ses_1","agent":"build"},"output":{"message":{"id":"msg_1","role":"user"},"parts":[{"type":"text","text":"look at"},{"type":"file","url":"file:///repo/a.png"},{"type":"text","text":"this"}]},"directory":"/repo"}`,
 		"child":       `{"bridge":"1","hook":"event","input":{"event":{"type":"session.created","properties":{"sessionID":"ses_2","info":{"id":"ses_2","parentID":"ses_1","version":"` + version + `","directory":"/repo"}}}},"directory":"/repo"}`,
 	}
-	for _, f := range files {
-		data, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := strings.TrimSuffix(filepath.Base(f), ".json")
-		hook, members := name, `"input":`+string(data)
+	for name, data := range Recorded(t, samples) {
+		hook, members := name, `"input":`+data
 		if strings.HasPrefix(name, "event-") {
 			hook = "event"
 		}
 		var arguments []ahp.Raw
-		if strictjson.Unmarshal(data, &arguments, strictjson.Options{}) == nil && len(arguments) == 2 {
+		if strictjson.Unmarshal([]byte(data), &arguments, strictjson.Options{}) == nil && len(arguments) == 2 {
 			members = `"input":` + string(arguments[0]) + `,"output":` + string(arguments[1])
 		}
 		out[name] = `{"bridge":"1","hook":"` + hook + `",` + members + `,"directory":"/repo/sub","worktree":"/repo"}`

@@ -27,16 +27,8 @@ func samples(t *testing.T, o Options) []sample {
 		}
 	}
 	if o.Samples != "" {
-		files, err := filepath.Glob(filepath.Join(o.Samples, "*.json"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no samples in %s: %v", o.Samples, err)
-		}
-		for _, f := range files {
-			data, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			add(strings.TrimSuffix(filepath.Base(f), ".json"), data)
+		for _, s := range recorded(t, o.Samples) {
+			add(s.name, s.data)
 		}
 	}
 	var names []string
@@ -49,6 +41,30 @@ func samples(t *testing.T, o Options) []sample {
 	}
 	if len(out) == 0 {
 		t.Fatal("no native event to read: an adapter that is never fed is not tested")
+	}
+	return out
+}
+
+// recorded returns what the JSON files of a folder hold, in the order of the files.
+func recorded(t *testing.T, dir string) []sample {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no samples in %s: %v", dir, err)
+	}
+	var out []sample
+	for _, f := range files {
+		out = append(out, sample{strings.TrimSuffix(filepath.Base(f), ".json"), File(t, f)})
+	}
+	return out
+}
+
+// Recorded returns the samples of a folder by their names. There is at least one.
+func Recorded(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, s := range recorded(t, dir) {
+		out[s.name] = string(s.data)
 	}
 	return out
 }

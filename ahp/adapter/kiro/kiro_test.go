@@ -2,9 +2,7 @@ package kiro_test
 
 import (
 	"flag"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/abhed/abhed/ahp"
@@ -20,16 +18,8 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func load(t *testing.T, folders ...string) map[string]string {
 	out := map[string]string{}
 	for _, folder := range folders {
-		files, err := filepath.Glob(filepath.Join(require.Shared(t), "samples", folder, "*.json"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no samples of %s: %v", folder, err)
-		}
-		for _, f := range files {
-			data, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out[folder+"/"+strings.TrimSuffix(filepath.Base(f), ".json")] = string(data)
+		for name, text := range adaptertest.Recorded(t, filepath.Join(require.Shared(t), "samples", folder)) {
+			out[folder+"/"+name] = text
 		}
 	}
 	return out

@@ -3,7 +3,6 @@ package pi_test
 import (
 	"flag"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,19 +46,10 @@ const ctx = `"ctx":{"cwd":"/repo","sessionId":"01a22c3e-f8e7-7261-86ce-57e51c40c
 // documents returns the recorded events as the bridge hands them on.
 func documents(t *testing.T, version string) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(require.Shared(t), "samples", version, "*.json"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no samples: %v", err)
-	}
 	out := map[string]string{}
-	for _, f := range files {
-		data, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := strings.TrimSuffix(filepath.Base(f), ".json")
+	for name, data := range adaptertest.Recorded(t, filepath.Join(require.Shared(t), "samples", version)) {
 		hook, _, _ := strings.Cut(name, "-")
-		out[name] = `{"bridge":"1","hook":"` + hook + `","event":` + string(data) + `,` + ctx + `}`
+		out[name] = `{"bridge":"1","hook":"` + hook + `","event":` + data + `,` + ctx + `}`
 	}
 	return out
 }
