@@ -104,6 +104,14 @@ type conformBackendFlags struct {
 	maxBytes                            int
 }
 
+// afterDash refuses arguments that don't come after --, where the command stands.
+func afterDash(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
+		return fmt.Errorf("%q: the command comes after --", args[0])
+	}
+	return nil
+}
+
 func newConformBackend(sys system) *cobra.Command {
 	var f conformBackendFlags
 	c := &cobra.Command{
@@ -120,13 +128,8 @@ directly, without a shell, with the small environment that a harness gives a bac
 
 Exit codes: 0 no failure but those of the baseline, 1 an unexpected failure, or a line of
 the baseline whose check passes, 2 wrong use, 3 the backend can't be started or reached.`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
-				return fmt.Errorf("%q: the command comes after --", args[0])
-			}
-			return f.run(cmd.Context(), sys, args)
-		},
+		Args: afterDash,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), sys, args) },
 	}
 	f.add(c)
 	flags := c.Flags()

@@ -58,13 +58,8 @@ not applicable. docs/protocol/conformance.md has a wrapper in twenty lines.
 
 Exit codes: 0 no failure but those of the baseline, 1 an unexpected failure, or a line of
 the baseline whose check passes, 2 wrong use, 3 the harness can't be started.`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
-				return fmt.Errorf("%q: the command comes after --", args[0])
-			}
-			return f.run(cmd.Context(), sys, args)
-		},
+		Args: afterDash,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), sys, args) },
 	}
 	f.add(c)
 	flags := c.Flags()
