@@ -19,10 +19,10 @@ import (
 	"unicode/utf8"
 )
 
-// MaxBytes and MaxDepth bound the documents that are edited.
+// maxBytes and maxDepth bound the documents that are edited.
 const (
-	MaxBytes = 8 << 20
-	MaxDepth = 200
+	maxBytes = 8 << 20
+	maxDepth = 200
 )
 
 // Error is a document that can't be edited.
@@ -73,8 +73,8 @@ type text struct {
 }
 
 func newText(name string, data []byte) (text, error) {
-	if len(data) > MaxBytes {
-		return text{}, &Error{Name: name, Msg: fmt.Sprintf("%d bytes, more than the %d that are edited", len(data), MaxBytes)}
+	if len(data) > maxBytes {
+		return text{}, &Error{Name: name, Msg: fmt.Sprintf("%d bytes, more than the %d that are edited", len(data), maxBytes)}
 	}
 	t := text{name: name, data: bytes.Clone(data), eol: "\n"}
 	if rest, is := bytes.CutPrefix(t.data, []byte(bom)); is {

@@ -58,7 +58,7 @@ func (d *JSON) Traces() []Trace { return slices.Clone(d.traces) }
 
 func (d *JSON) parse() error {
 	if at := tooDeep(d.data); at >= 0 {
-		return d.fault(at, fmt.Sprintf("nested deeper than %d levels", MaxDepth))
+		return d.fault(at, fmt.Sprintf("nested deeper than %d levels", maxDepth))
 	}
 	root, err := hujson.Parse(d.data)
 	if err != nil {
@@ -124,7 +124,7 @@ func tooDeep(data []byte) int {
 		case '/':
 			i = skipComment(data, i)
 		case '{', '[':
-			if depth++; depth > MaxDepth {
+			if depth++; depth > maxDepth {
 				return i
 			}
 		case '}', ']':

@@ -93,8 +93,8 @@ func TestRefused(t *testing.T) {
 		{"comment", "{\n// x\n}", "settings.json:2:1: found a comment"},
 		{"trailing comma", "{\"a\":1,}", "settings.json:1:7: found a comment or a trailing comma"},
 		{"Latin 1", "{\"a\":\"\xe9\"}", "settings.json:1:7: a byte that is not UTF-8"},
-		{"deep", strings.Repeat(`{"a":`, MaxDepth+1), "nested deeper than 200 levels"},
-		{"deep behind a quoted comment", "/*\"*/" + strings.Repeat("[", MaxDepth+1), "nested deeper"},
+		{"deep", strings.Repeat(`{"a":`, maxDepth+1), "nested deeper than 200 levels"},
+		{"deep behind a quoted comment", "/*\"*/" + strings.Repeat("[", maxDepth+1), "nested deeper"},
 	} {
 		d, err := ParseJSON([]byte(c.in), JSONOptions{Name: "settings.json"})
 		if err == nil {

@@ -84,8 +84,8 @@ func (d *TOML) parse() error {
 	for i, c := range d.data {
 		switch c {
 		case '[', '{':
-			if depth++; depth > MaxDepth {
-				return d.fault(i, fmt.Sprintf("nested deeper than %d levels", MaxDepth))
+			if depth++; depth > maxDepth {
+				return d.fault(i, fmt.Sprintf("nested deeper than %d levels", maxDepth))
 			}
 		case ']', '}', '\n':
 			if c != '\n' && depth > 0 {

@@ -72,7 +72,7 @@ func TestTOMLRefused(t *testing.T) {
 		{"[features]\nhooks = false\n", "features.hooks is false, expected true"},
 		{"features = 1\n", "found no table at features"},
 		{"features.x = 1\n", "features has no header of its own"},
-		{"a = " + strings.Repeat("[", MaxDepth+1), "nested deeper"},
+		{"a = " + strings.Repeat("[", maxDepth+1), "nested deeper"},
 	} {
 		d, err := ParseTOML([]byte(c.in), "config.toml")
 		if err == nil {

@@ -46,11 +46,11 @@ func Read(path string) (State, error) {
 	if !info.Mode().IsRegular() {
 		return s, fmt.Errorf("%s: found %s, expected a regular file", target, info.Mode().Type())
 	}
-	if info.Size() > MaxBytes {
-		return s, &Error{Name: target, Msg: fmt.Sprintf("%d bytes, more than the %d that are edited", info.Size(), MaxBytes)}
+	if info.Size() > maxBytes {
+		return s, &Error{Name: target, Msg: fmt.Sprintf("%d bytes, more than the %d that are edited", info.Size(), maxBytes)}
 	}
 	var b bytes.Buffer
-	if _, err := b.ReadFrom(&limited{f, MaxBytes + 1}); err != nil {
+	if _, err := b.ReadFrom(&limited{f, maxBytes + 1}); err != nil {
 		return s, err
 	}
 	s.Exists, s.Data, s.Mode = true, b.Bytes(), info.Mode().Perm()
@@ -65,7 +65,7 @@ type limited struct {
 
 func (l *limited) Read(p []byte) (int, error) {
 	if l.n <= 0 {
-		return 0, fmt.Errorf("%s: more than %d bytes", l.f.Name(), MaxBytes)
+		return 0, fmt.Errorf("%s: more than %d bytes", l.f.Name(), maxBytes)
 	}
 	n, err := l.f.Read(p[:min(len(p), l.n)])
 	l.n -= n

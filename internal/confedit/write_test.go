@@ -132,7 +132,7 @@ func TestReadPlaces(t *testing.T) {
 	if err := os.WriteFile(big, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(big, MaxBytes+1); err != nil {
+	if err := os.Truncate(big, maxBytes+1); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Read(big); !IsMalformed(err) {

@@ -61,10 +61,10 @@ func asksForHelp(args []string) bool {
 // could not be written whole.
 func (a *Answer) Deliver(until time.Time) int {
 	if !a.Complete() {
-		_ = WriteAll(2, a.Stderr, until)
+		_ = writeAll(2, a.Stderr, until)
 		return ExitNone
 	}
-	if WriteAll(1, a.Stdout, until) != nil || WriteAll(2, a.Stderr, until) != nil {
+	if writeAll(1, a.Stdout, until) != nil || writeAll(2, a.Stderr, until) != nil {
 		return ExitNone
 	}
 	return a.Code

@@ -37,9 +37,9 @@ func readAll(fd int, b []byte, limit int, until time.Time) ([]byte, error) {
 	}
 }
 
-// WriteAll writes b to a descriptor, whole, until a time. A reader that has gone is an
+// writeAll writes b to a descriptor, whole, until a time. A reader that has gone is an
 // error and no signal, which os.File would make of it.
-func WriteAll(fd int, b []byte, until time.Time) error {
+func writeAll(fd int, b []byte, until time.Time) error {
 	for len(b) > 0 {
 		n, err := syscall.Write(fd, b)
 		switch {

@@ -51,7 +51,7 @@ func TestReadAll(t *testing.T) {
 
 func TestReadAllWithoutEnd(t *testing.T) {
 	r, w := pipe(t)
-	if err := WriteAll(int(w.Fd()), []byte(`{"a":1}`), soon()); err != nil {
+	if err := writeAll(int(w.Fd()), []byte(`{"a":1}`), soon()); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
@@ -112,7 +112,7 @@ func TestWriteAll(t *testing.T) {
 		}
 		done <- got
 	}()
-	if err := WriteAll(int(w.Fd()), want, soon()); err != nil {
+	if err := writeAll(int(w.Fd()), want, soon()); err != nil {
 		t.Error(err)
 	}
 	w.Close()
@@ -123,7 +123,7 @@ func TestWriteAll(t *testing.T) {
 	if err := syscall.SetNonblock(int(full.Fd()), true); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteAll(int(full.Fd()), want, time.Now().Add(20*time.Millisecond)); !errors.Is(err, ErrTime) {
+	if err := writeAll(int(full.Fd()), want, time.Now().Add(20*time.Millisecond)); !errors.Is(err, ErrTime) {
 		t.Errorf("nobody reads: %v", err)
 	}
 }
@@ -137,7 +137,7 @@ func TestWriteAllWithoutReader(t *testing.T) {
 	}
 	defer syscall.Close(p[1])
 	syscall.Close(p[0])
-	if err := WriteAll(p[1], []byte("x"), soon()); !errors.Is(err, syscall.EPIPE) {
+	if err := writeAll(p[1], []byte("x"), soon()); !errors.Is(err, syscall.EPIPE) {
 		t.Errorf("found %v", err)
 	}
 }

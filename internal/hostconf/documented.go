@@ -165,7 +165,7 @@ func continueCLI() Host {
 	)
 	like := Target{
 		Shape: Nested, Command: "command", Fields: command(), LimitKey: "timeout", LimitUnit: 1000,
-		Events: events(`SessionStart SessionEnd !UserPromptSubmit !+PreToolUse +PostToolUse +PostToolUseFailure Stop Notification PreCompact`),
+		Events:  events(`SessionStart SessionEnd !UserPromptSubmit !+PreToolUse +PostToolUse +PostToolUseFailure Stop Notification PreCompact`),
 		Remains: []string{"cn 1.5.47 reads hooks and runs none, so AHP guards nothing there until a later version does: do not rely on it"},
 	}
 	return Host{

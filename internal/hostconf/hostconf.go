@@ -12,7 +12,6 @@ package hostconf
 
 import (
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -195,11 +194,6 @@ func (h Host) Event(name string) (Event, bool) {
 		}
 	}
 	return Event{}, false
-}
-
-// Reads tells whether the host also reads the hook files of another one.
-func (h Host) Reads(other string) bool {
-	return slices.ContainsFunc(h.Files, func(f File) bool { return f.Of == other })
 }
 
 // All returns every host in the order of the documentation.

@@ -210,7 +210,7 @@ func bridgeUnit(h hostconf.Host, o Options, folder string) ([]unit, error) {
 	var source []byte
 	if o.Call.Binary != "" {
 		var err error
-		source, err = bridge.Source(h.Name, BridgeParameters(c))
+		source, err = bridge.Source(h.Name, bridgeParameters(c))
 		if err != nil {
 			return nil, err
 		}
@@ -218,8 +218,8 @@ func bridgeUnit(h hostconf.Host, o Options, folder string) ([]unit, error) {
 	return []unit{ownFile(filepath.Join(folder, bridge.FileName(h.Name)), 0, bridge.Is, source)}, nil
 }
 
-// BridgeParameters returns what is put into a bridge for a call.
-func BridgeParameters(c Call) bridge.Parameters {
+// bridgeParameters returns what is put into a bridge for a call.
+func bridgeParameters(c Call) bridge.Parameters {
 	return bridge.Parameters{
 		Binary: c.Binary, Args: c.Args(), OnMissing: string(c.OnMissing), TimerMS: c.LimitMS,
 		NoAnswer:   NoAnswer(c.Host),
