@@ -1,8 +1,10 @@
 package hookd
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,12 +55,14 @@ type seat struct {
 	last  time.Time
 }
 
-// stamp is how a file was when it was read.
+// stamp is how a file was when it was read, or how open a folder was.
 type stamp struct {
 	path  string
 	size  int64
 	mtime time.Time
 	inode uint64
+	mode  fs.FileMode
+	owner uint32
 	gone  bool
 }
 
@@ -69,8 +73,24 @@ func stampOf(path string) stamp {
 		s.gone = true
 		return s
 	}
-	s.size, s.mtime, s.inode = info.Size(), info.ModTime(), inode(info)
+	s.inode, s.owner = inode(info)
+	s.mode = info.Mode()
+	if !info.IsDir() { // what else lies in a folder doesn't matter
+		s.size, s.mtime = info.Size(), info.ModTime()
+	}
 	return s
+}
+
+// stampsOf returns the stamps of registrations: what others may write decides nothing, so
+// that their folders count as well.
+func stampsOf(paths []string) (out []stamp) {
+	for _, path := range paths {
+		out = append(out, stampOf(path), stampOf(filepath.Dir(path)))
+		if real, err := filepath.EvalSymlinks(path); err == nil && filepath.Dir(real) != filepath.Dir(path) {
+			out = append(out, stampOf(filepath.Dir(real)))
+		}
+	}
+	return out
 }
 
 // fresh reports whether every file is as it was.
@@ -94,7 +114,7 @@ func (j *Judge) load(h *adapter.Host, w where) (*plan, error) {
 		}
 	}
 	p.stamps = append(p.stamps, stampOf(store.Path()))
-	loaded, err := ahpconfig.Load(o)
+	loaded, stamps, err := j.read(o)
 	if untrusted := (*ahpconfig.UntrustedError)(nil); errors.As(err, &untrusted) {
 		return nil, fmt.Errorf("%s was trusted with other content: read it, and run \"ahp trust\" in its project if it may still decide, or \"ahp trust --remove\" with its name if not", untrusted.Path)
 	}
@@ -108,9 +128,7 @@ func (j *Judge) load(h *adapter.Host, w where) (*plan, error) {
 	for _, s := range loaded.Sources {
 		p.sources = append(p.sources, hooklog.Source{Path: s.Path, SHA256: trust.Sum(s.Content)})
 	}
-	for _, path := range loaded.Looked {
-		p.stamps = append(p.stamps, stampOf(path))
-	}
+	p.stamps = append(p.stamps, stamps...)
 	reg, _, err := Fit(loaded.Registration, p.manifest)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(names(loaded.Sources), ", "), err)
@@ -119,6 +137,35 @@ func (j *Judge) load(h *adapter.Host, w where) (*plan, error) {
 	p.learn(j)
 	p.protect = selfprotect.New(p.protected(j))
 	return p, nil
+}
+
+// maxReads bounds how often registrations are read that change all the time.
+const maxReads = 20
+
+// read reads the registrations, and how their files were: what is replaced in between is
+// read again for a service, which would else hold to what was there before.
+func (j *Judge) read(o ahpconfig.Options) (*ahpconfig.Loaded, []stamp, error) {
+	loaded, err := ahpconfig.Load(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	for range maxReads {
+		stamps := stampsOf(loaded.Looked)
+		if j.opts.Mode != hooklog.ModeService { // it judges one call
+			return loaded, stamps, nil
+		}
+		next, err := ahpconfig.Load(o)
+		if err != nil {
+			return nil, nil, err
+		}
+		if slices.EqualFunc(loaded.Sources, next.Sources, func(a, b ahpconfig.Source) bool {
+			return a.Path == b.Path && bytes.Equal(a.Content, b.Content)
+		}) {
+			return next, stamps, nil
+		}
+		loaded = next
+	}
+	return nil, nil, errors.New("the registrations change all the time: they were read 20 times, and were others each time")
 }
 
 func names(list []ahpconfig.Source) (out []string) {
