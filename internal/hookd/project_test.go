@@ -23,19 +23,18 @@ func TestProjects(t *testing.T) {
 	store := trust.Open(filepath.Join(w.judge.StateDir(), "trust.json"))
 
 	id := 0
-	ask := func(session, dir string) hookd.Answer {
-		id++
-		return w.do(hookd.Call{Data: bash(session, string(rune('a'+id)), dir, "echo hi")})
-	}
-	denies := func(name, session, dir, part string) {
+	asks := func(name, session, dir, denial string) {
 		t.Helper()
-		if a := ask(session, dir); a.Code != hookd.ExitDeny || !strings.Contains(said(a), part) {
-			t.Errorf("%s: %d %q, want %q", name, a.Code, a.Stderr, part)
+		id++
+		want := hookd.ExitPass
+		if denial != "" {
+			want = hookd.ExitDeny
+		}
+		if a := w.do(hookd.Call{Data: bash(session, string(rune('a'+id)), dir, "echo hi")}); a.Code != want || !strings.Contains(said(a), denial) {
+			t.Errorf("%s: %d %q, want %d %q", name, a.Code, said(a), want, denial)
 		}
 	}
-	if a := ask("s0", repo); a.Code != hookd.ExitPass {
-		t.Errorf("what isn't trusted counts: %d %q", a.Code, said(a))
-	}
+	asks("not trusted yet", "s0", repo, "")
 	if e := w.last(); len(e.Untrusted) != 1 || e.Untrusted[0] != file {
 		t.Errorf("the log doesn't name what isn't trusted: %+v", e.Untrusted)
 	}
@@ -44,35 +43,31 @@ func TestProjects(t *testing.T) {
 	}
 	sub := filepath.Join(repo, "a", "b")
 	write(t, filepath.Join(sub, "x"), "")
-	denies("trusted", "s1", repo, "not in this house")
-	denies("a folder below", "s2", sub, "not in this house")
+	asks("trusted", "s1", repo, "not in this house")
+	asks("a folder below", "s2", sub, "not in this house")
 	link := filepath.Join(w.home, "link")
 	if err := os.Symlink(sub, link); err != nil {
 		t.Fatal(err)
 	}
-	denies("a link to a folder below", "s3", link, "not in this house")
-	denies("the session has left the project", "s1", os.TempDir(), "not in this house")
-	if a := ask("s4", os.TempDir()); a.Code != hookd.ExitPass {
-		t.Errorf("a session that was never in the project: %d %q", a.Code, said(a))
-	}
+	asks("a link to a folder below", "s3", link, "not in this house")
+	asks("the session has left the project", "s1", os.TempDir(), "not in this house")
+	asks("a session that was never in the project", "s4", os.TempDir(), "")
 	// What an agent may put between itself and the project's registration.
 	write(t, filepath.Join(sub, ".git", "HEAD"), "ref: refs/heads/main\n")
-	denies("behind a repository of its own", "s5", sub, "not in this house")
+	asks("behind a repository of its own", "s5", sub, "not in this house")
 	write(t, filepath.Join(sub, ".ahp", "registration.json"), w.document(hook{mode: "allow", policy: "fail-open"}))
-	denies("behind a registration of its own", "s6", sub, "not in this house")
+	asks("behind a registration of its own", "s6", sub, "not in this house")
 
 	write(t, file, document+"\n")
-	denies("changed", "s7", repo, "was trusted with other content: read it, and run \"ahp trust\"")
+	asks("changed", "s7", repo, "was trusted with other content: read it, and run \"ahp trust\"")
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	denies("removed", "s8", repo, "was trusted, and can't be read now")
+	asks("removed", "s8", repo, "was trusted, and can't be read now")
 	if was, err := store.Remove(file); err != nil || !was {
 		t.Fatal(was, err)
 	}
-	if a := ask("s9", repo); a.Code != hookd.ExitPass {
-		t.Errorf("no longer trusted: %d %q", a.Code, said(a))
-	}
+	asks("no longer trusted", "s9", repo, "")
 }
 
 func TestWorktree(t *testing.T) {
