@@ -19,8 +19,7 @@ func TestARegistrationThatChangesMeanwhile(t *testing.T) {
 	write(t, filepath.Join(dir, "loose.json"), `{"rules":{"deny":["bash(nothing*)"]}}`)
 	put := func(rules string) {
 		next := filepath.Join(dir, "next")
-		write(t, next, fmt.Sprintf(`{"protocolVersion":"draft","hooks":[{"id":"com.example.rules","transport":{"type":"stdio","lifecycle":"persistent","command":%q,"args":["backend","rules","--rules",%q]},`+
-			`"subscriptions":[{"events":["tool.before"],"mode":"intercept","timeoutMs":9000,"failurePolicy":"fail-closed","content":{"default":"body"}}]}]}`, exe(t), rules+".json"))
+		write(t, next, rulesDocument(t, rules+".json"))
 		if err := os.Rename(next, filepath.Join(dir, "registration.json")); err != nil {
 			t.Fatal(err)
 		}
