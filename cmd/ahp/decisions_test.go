@@ -21,6 +21,7 @@ import (
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/hookd"
 	"github.com/abhed/abhed/internal/hooklog"
+	"github.com/abhed/abhed/internal/require"
 	"github.com/abhed/abhed/internal/strictjson"
 	"github.com/abhed/abhed/internal/trust"
 )
@@ -133,6 +134,12 @@ func TestLogCommand(t *testing.T) {
 			t.Errorf("%v: %s, want %s", args, got, want)
 		}
 	}
+	h.decide(t, "open", "ls", hooklog.Pass, func(e *hooklog.Entry) {
+		e.Tool = ""
+		e.Answers = []hooklog.Answer{{Backend: "org.test.slow", Kind: ahp.AnswerFailure, Failure: &hooklog.Failure{Class: "timeout"}, Policy: "fail-open"}}
+	})
+	h.run(t.Context(), nil, "", newLog, "-n", "1").want(t, exitOK, "PreToolUse       -                      7 ms  open  org.test.slow had no say (timeout, and it is fail-open)\n")
+	h.run(t.Context(), nil, "", newLog, "--host", "claude").want(t, exitUsage, "did you mean claude-code?")
 	h.run(t.Context(), nil, "", newLog, "-n", "-1").want(t, exitUsage, "expected a number from 0")
 	if err := os.WriteFile(h.file(), []byte("noise\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -208,6 +215,11 @@ func TestExplain(t *testing.T) {
 		"Decision: deny (stood in)", "Reason: no pushing", "org.test.push", "git push", "What to change:", "org.test.guard denied it", "subscription 1 is fail-closed: make it answer, or change the subscription in "+file,
 		"codex can't do at PreToolUse", "denied 2 times before", "two scopes", ".gone is gone since this decision")
 	h.run(t.Context(), nil, "", newExplain, "aaaa-2").want(t, exitOK, "Nobody was asked.", "The check itself failed: the input was empty", "Put right what went wrong in the check itself", "/srv/.ahp/registration.json had no say, because nobody has trusted it")
+	h.decide(t, "ask-1", "make deploy", hooklog.Ask, func(e *hooklog.Entry) {
+		e.Repeat = 1
+		e.Answers = []hooklog.Answer{{Backend: "org.test.guard", Kind: ahp.AnswerEffects, Effects: []ahp.Raw{ahp.Raw(`{"type":"ask"}`)}}}
+	})
+	h.run(t.Context(), nil, "", newExplain, "ask-1").want(t, exitOK, "org.test.guard wants a person to decide; ", "denied once before")
 	h.run(t.Context(), nil, "", newExplain, "aaaa").want(t, exitUsage, "several decisions begin so")
 	h.run(t.Context(), nil, "", newExplain, "b").want(t, exitNegative, `"b" is no decision in `)
 	h.run(t.Context(), nil, "", newExplain, "").want(t, exitUsage, "empty id")
@@ -337,6 +349,22 @@ func TestReplayByRegistration(t *testing.T) {
 	}
 	server.Close()
 	h.run(t.Context(), nil, "", newReplay, "--registration", registration).want(t, exitFailed, "pass -> deny", "with a backend that failed: 2")
+}
+
+// TestReplaySaysOnce has a backend fail at every event in the same words.
+func TestReplaySaysOnce(t *testing.T) {
+	require.Path(t, "sh")
+	h := newHome(t)
+	for i := range 5 {
+		h.decide(t, fmt.Sprint("e", i), "ls", hooklog.Pass, nil)
+	}
+	registration := write(t, "registration.json", `{"protocolVersion":"draft","hooks":[{"id":"com.example.broken","transport":{"type":"stdio","command":"sh","args":["-c","echo no rules >&2; echo $$ >&2; exit 2"],"lifecycle":"per_event"},"subscriptions":[`+
+		`{"events":["tool.before"],"mode":"intercept","timeoutMs":20000,"failurePolicy":"fail-closed","content":{"default":"body"}}]}]}`)
+	r := h.run(t.Context(), nil, "", newReplay, "--registration", registration)
+	r.want(t, exitFailed, "with a backend that failed: 5")
+	if n, all := strings.Count(r.stderr, "com.example.broken: no rules\n"), strings.Count(r.stderr, "com.example.broken: "); n != 1 || all < 6 {
+		t.Errorf("%d and %d in all, want 1 and at least 6: %s", n, all, r.stderr)
+	}
 }
 
 // TestReplayAbhed replays the decisions of an Abhed session's record.

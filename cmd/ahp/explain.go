@@ -130,7 +130,9 @@ func (x *explained) advise() []string {
 			add("%s could not be asked (%s), and its subscription %d is fail-closed: make it answer, or change the subscription in %s.", short(a.Backend, 64), short(a.Failure.Class, 32), a.Subscription, or(files, "the registration"))
 		case a.Failure != nil:
 			add("%s could not be asked (%s), and its subscription %d is fail-open, so that it had no say: make it answer.", short(a.Backend, 64), short(a.Failure.Class, 32), a.Subscription)
-		case denies(a):
+		case holds(a, ahp.EffectAsk):
+			add("%s wants a person to decide; the protocol's question has no reason, so which rule asks stands in the policy of that backend.", short(a.Backend, 64))
+		case holds(a, ahp.EffectDeny):
 			add("%s denied it: change the policy of that backend, or do something that it accepts.", short(a.Backend, 64))
 		}
 	}
@@ -138,7 +140,7 @@ func (x *explained) advise() []string {
 		add("%s can't do at %s what the backends wanted, so it was refused instead: \"ahp hosts %[1]s\" shows what it can.", short(e.Host, 32), short(or(e.Native, string(e.Type)), 40))
 	}
 	if e.Repeat > 0 {
-		add("This very call was denied %d times before: the agent repeats itself and may need to be told otherwise.", e.Repeat)
+		add("This very call was denied %s before: the agent repeats itself and may need to be told otherwise.", times(e.Repeat))
 	}
 	if e.Duplicate {
 		add("The agent delivered this event more than once: the hook may be installed in two scopes (\"ahp doctor %s\").", short(e.Host, 32))
@@ -161,13 +163,13 @@ func (x *explained) paths() (out []string) {
 	return out
 }
 
-// denies reports whether an answer holds a deny effect.
-func denies(a *hooklog.Answer) bool {
+// holds reports whether an answer holds an effect of the type.
+func holds(a *hooklog.Answer, wanted ahp.EffectType) bool {
 	for _, raw := range a.Effects {
 		var effect struct {
 			Type ahp.EffectType `json:"type"`
 		}
-		if err := strictjson.Unmarshal(raw, &effect, strictjson.Options{}); err == nil && effect.Type == ahp.EffectDeny {
+		if err := strictjson.Unmarshal(raw, &effect, strictjson.Options{}); err == nil && effect.Type == wanted {
 			return true
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/adapter/hosts"
 	"github.com/abhed/abhed/internal/ahpconfig"
 	"github.com/abhed/abhed/internal/confedit"
@@ -83,7 +84,7 @@ func (f *installFlags) shared(c *cobra.Command) {
 func (f *installFlags) run(sys system, name string, undo bool) error {
 	h, is := hostconf.Lookup(name)
 	if !is {
-		return failWith(exitUsage, fmt.Errorf("the host %q isn't known; known are %s", name, strings.Join(hostconf.Names(), ", ")))
+		return failWith(exitUsage, unknownHost(name))
 	}
 	o, err := f.options(sys)
 	if err != nil {
@@ -119,6 +120,17 @@ func (f *installFlags) run(sys system, name string, undo bool) error {
 	return f.print(sys, p, undo)
 }
 
+// unknownHost says which hosts there are, and which one was probably meant.
+func unknownHost(name string) error {
+	var meant string
+	for _, known := range hostconf.Names() {
+		if len(name) > 3 && (strings.HasPrefix(known, name) || strings.Contains(name, known)) {
+			meant = fmt.Sprintf(" (did you mean %s?)", known)
+		}
+	}
+	return fmt.Errorf("the host %q isn't known%s; known are %s", name, meant, strings.Join(hostconf.Names(), ", "))
+}
+
 // installExit tells a failure of the system from a wrong use or configuration.
 func installExit(err error) int {
 	var path *os.PathError
@@ -142,6 +154,11 @@ func (f *installFlags) options(sys system) (install.Options, error) {
 	if home != "" && !filepath.IsAbs(home) {
 		return o, fmt.Errorf("--home %s: expected an absolute path", home)
 	}
+	if home == "" && o.Scope == hostconf.User {
+		if err := oneHome(sys.getenv("HOME"), accountHome()); err != nil {
+			return o, err
+		}
+	}
 	var err error
 	if o.State, err = hooklog.StateDir(home); err != nil {
 		return o, err
@@ -163,6 +180,21 @@ func (f *installFlags) options(sys system) (install.Options, error) {
 		return o, err
 	}
 	return o, nil
+}
+
+// oneHome refuses to guess between two homes: an agent reads its configuration in HOME,
+// while ahp goes by the user database, as an agent could set HOME for its hooks. What
+// is installed in the one would never run in the other, without a word.
+func oneHome(variable, account string) error {
+	if variable == "" || account == "" || filepath.Clean(variable) == filepath.Clean(account) {
+		return nil
+	}
+	a, errA := os.Stat(variable)
+	b, errB := os.Stat(account)
+	if errA == nil && errB == nil && os.SameFile(a, b) {
+		return nil
+	}
+	return fmt.Errorf("HOME is %s, and the home of this account is %s: agents read their configuration in HOME, ahp goes by the account; say which is meant by --home %[1]s or --home %[2]s", variable, account)
 }
 
 // projectRoot is the folder with the repository that dir lies in, or dir.
@@ -226,14 +258,28 @@ func (f *installFlags) prepare(sys system, h hostconf.Host, o *install.Options) 
 	for _, s := range loaded.Sources {
 		o.Registrations = append(o.Registrations, install.Sum{Path: s.Path, SHA256: trust.Sum(s.Content)})
 	}
-	if loaded.Registration == nil {
-		then := "every call is refused"
-		if o.Call.OnMissing == install.Allow {
-			then = "every call passes unchecked"
-		}
-		return []string{"there is no registration yet (" + strings.Join(loaded.Looked, ", ") + "): until there is one, " + then}, nil
+	if loaded.Registration != nil {
+		return unstartable(loaded), nil
 	}
-	return nil, nil
+	then := "every call is refused"
+	if o.Call.OnMissing == install.Allow {
+		then = "every call passes unchecked"
+	}
+	return []string{"there is no registration yet (" + strings.Join(loaded.Looked, ", ") + "): until there is one, " + then}, nil
+}
+
+// unstartable names the backends whose program is missing, as far as that shows
+// without starting them: "ahp doctor" does.
+func unstartable(loaded *ahpconfig.Loaded) (out []string) {
+	for _, b := range loaded.Registration.Hooks {
+		if b.Transport.Type != ahp.TransportStdio || !filepath.IsAbs(b.Transport.Command) {
+			continue
+		}
+		if _, err := os.Stat(b.Transport.Command); err != nil {
+			out = append(out, fmt.Sprintf("%s registers %s, which can't be started: %v", loaded.FileOf(b.ID), b.ID, err))
+		}
+	}
+	return out
 }
 
 // installResult is what --json prints.

@@ -91,7 +91,9 @@ func TestInstallCommandRefuses(t *testing.T) {
 		want string
 	}{
 		{"no host", home, nil, exitUsage, "expected HOST, one of claude-code,"},
-		{"unknown host", home, []string{"claude"}, exitUsage, "known are claude-code,"},
+		{"unknown host", home, []string{"claud"}, exitUsage, "the host \"claud\" isn't known (did you mean claude-code?); known are claude-code,"},
+		{"longer than the host", home, []string{"github-copilot"}, exitUsage, "(did you mean copilot?)"},
+		{"nothing like a host", home, []string{"emacs"}, exitUsage, "the host \"emacs\" isn't known; known are"},
 		{"scope", home, []string{"codex", "--scope", "me"}, exitUsage, "expected user, project or managed"},
 		{"no such scope", home, []string{"openhands"}, exitUsage, "openhands has no user scope; it has --scope project"},
 		{"policy", home, []string{"codex", "--on-missing", "ask"}, exitUsage, "expected deny or allow"},
@@ -108,5 +110,64 @@ func TestInstallCommandRefuses(t *testing.T) {
 	}
 	if got, err := os.ReadFile(bad); err != nil || string(got) != "{\n  nonsense\n" {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestInstallTwoHomes has HOME name another folder than the account's: what goes into
+// the one is never read in the other.
+func TestInstallTwoHomes(t *testing.T) {
+	t.Parallel()
+	account := accountHome()
+	if account == "" {
+		t.Fatal("the home of this account is unknown")
+	}
+	other, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(account, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		home  string
+		flags installFlags
+		want  string
+	}{
+		{other, installFlags{scope: "user"}, "--home " + other + " or --home " + account},
+		{filepath.Join(other, "none"), installFlags{scope: "user"}, "--home " + account},
+		{other, installFlags{scope: "user", home: other}, ""},
+		{other, installFlags{scope: "managed"}, ""},
+		{account, installFlags{scope: "user"}, ""},
+		{link, installFlags{scope: "user"}, ""},
+		{"", installFlags{scope: "user"}, ""},
+	} {
+		_, err := c.flags.options(system{environ: []string{"HOME=" + c.home}})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("HOME %q, %+v: %v, want %q", c.home, c.flags, err, c.want)
+		}
+	}
+}
+
+// TestInstallSaysWhatCannotStart has a registration name a program that is missing.
+func TestInstallSaysWhatCannotStart(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := filepath.Join(home, "gone")
+	for _, c := range []struct {
+		command string
+		told    bool
+	}{{gone, true}, {exe, false}, {"sh", false}} {
+		file := filepath.Join(home, "registration.json")
+		text := `{"protocolVersion":"draft","hooks":[{"id":"com.example.rules","transport":{"type":"stdio","command":"` + c.command + `","lifecycle":"persistent"},
+			"subscriptions":[{"events":["tool.before"],"mode":"intercept","timeoutMs":5000,"failurePolicy":"fail-closed","content":{"default":"body"}}]}]}`
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := installed(t, newInstall, home, home, "claude-code", "--registration", file)
+		told := strings.Contains(got.stdout, "To do: "+file+" registers com.example.rules, which can't be started: stat "+gone+": no such file or directory.\n")
+		if got.code != exitOK || told != c.told || !c.told && strings.Contains(got.stdout, "can't be started") {
+			t.Errorf("%s: %+v", c.command, got)
+		}
 	}
 }

@@ -11,8 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/adapter"
 	"github.com/abhed/abhed/internal/hooklog"
+	"github.com/abhed/abhed/internal/hostconf"
 )
 
 // newLog is "ahp log".
@@ -55,6 +57,9 @@ func (o *logOptions) takes(e *hooklog.Entry) bool {
 func (o *logOptions) run(ctx context.Context, sys system) error {
 	if o.n < 0 || o.n > maxLogLines {
 		return failWith(exitUsage, fmt.Errorf("-n %d: expected a number from 0 to %d", o.n, maxLogLines))
+	}
+	if _, is := hostconf.Lookup(o.host); o.host != "" && !is {
+		return failWith(exitUsage, unknownHost(o.host))
 	}
 	dir, err := sys.logDir()
 	if err != nil {
@@ -128,18 +133,32 @@ func (s system) logDir() (string, error) {
 // logLine returns a decision in one line for people.
 func logLine(e *hooklog.Entry) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %-8s %-12s %-13s %-16s %5d ms  %s", localTime(e.Time), short(string(e.Decision), 8), short(e.Host, 16), short(or(e.Native, string(e.Type)), 24),
-		short(e.Tool, 32), e.Milliseconds, short(or(e.ID, "(no id)"), 64))
+	fmt.Fprintf(&b, "%s  %-8s %-12s %-16s %-18s %5d ms  %s", localTime(e.Time), short(string(e.Decision), 8), short(e.Host, 16), short(or(e.Native, string(e.Type)), 24),
+		short(or(e.Tool, "-"), 32), e.Milliseconds, short(or(e.ID, "(no id)"), 64))
 	switch {
 	case e.Problem != "":
 		fmt.Fprintf(&b, "  the check failed: %s", short(e.Problem, 160))
 	case e.Reason != "":
 		fmt.Fprintf(&b, "  %s", short(e.Reason, 160))
+	default:
+		// What passes without having been judged must not look like what was.
+		for i := range e.Answers {
+			if a := &e.Answers[i]; a.Failure != nil && a.Policy == string(ahp.FailOpen) {
+				fmt.Fprintf(&b, "  %s had no say (%s, and it is fail-open)", short(a.Backend, 64), short(a.Failure.Class, 32))
+			}
+		}
 	}
 	if e.Repeat > 0 {
-		fmt.Fprintf(&b, " (denied %d times before)", e.Repeat)
+		fmt.Fprintf(&b, " (denied %s before)", times(e.Repeat))
 	}
 	return strings.TrimRight(b.String(), " ") + "\n"
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 func or(s, other string) string {

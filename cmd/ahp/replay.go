@@ -125,7 +125,7 @@ func (o *replayOptions) player(sys system) (*player, error) {
 			return nil, err
 		}
 	}
-	p := &player{wire: &wire{sys: sys, loaded: loaded}, reg: loaded.Registration, tables: map[string]*table{}}
+	p := &player{wire: &wire{sys: sys, loaded: loaded, once: true, said: map[string]bool{}}, reg: loaded.Registration, tables: map[string]*table{}}
 	if o.rules == "" {
 		return p, p.scrubber()
 	}

@@ -54,10 +54,17 @@ func showFailure(err error) *failureShown {
 type wire struct {
 	sys    system
 	loaded *ahpconfig.Loaded
+	// once has a line of a backend's standard error printed the first time only: one
+	// that can't start is started for every event.
+	once bool
 
-	mu        sync.Mutex // guards exchanges, and orders lines of standard error
+	mu        sync.Mutex // guards what follows, and orders lines of standard error
 	exchanges []exchange
+	said      map[string]bool
 }
+
+// maxSaid bounds the lines that are remembered as printed; others are printed again.
+const maxSaid = 1000
 
 // open connects to a backend, and notes what passes.
 func (w *wire) open(b *ahp.Backend) (transport.Transport, error) {
@@ -90,7 +97,14 @@ func (w *wire) connect(b *ahp.Backend) (transport.Transport, error) {
 		OnStderr: func(line string) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			fmt.Fprintf(w.sys.stderr, "%s: %s\n", b.ID, line)
+			line = b.ID + ": " + line
+			if w.once && w.said[line] {
+				return
+			}
+			if w.once && len(w.said) < maxSaid {
+				w.said[line] = true
+			}
+			fmt.Fprintln(w.sys.stderr, line)
 		},
 	})
 }
