@@ -81,8 +81,7 @@ func TestAServiceNoticesTrust(t *testing.T) {
 	}
 }
 
-// TestTheProjectOfARoot holds that a host which tells no folder but its roots is in the
-// project of the first.
+// TestTheProjectOfARoot holds that a session is in the project of any of its roots.
 func TestTheProjectOfARoot(t *testing.T) {
 	w := newWorld(t, hookd.Options{})
 	w.register(w.document(hook{mode: "allow", policy: "fail-closed"}))
@@ -93,10 +92,13 @@ func TestTheProjectOfARoot(t *testing.T) {
 	if err := trust.Open(filepath.Join(w.judge.StateDir(), "trust.json")).Add(file, []byte(document)); err != nil {
 		t.Fatal(err)
 	}
-	event := `{"hook_event_name":"preToolUse","conversation_id":%q,"generation_id":"g","model":"m","cursor_version":"2","workspace_roots":[%q],"tool_name":"Shell","tool_input":{"command":"x"},"tool_use_id":"t"}`
-	for root, want := range map[string]int{repo: hookd.ExitDeny, w.home: hookd.ExitPass} {
-		if a := w.do(hookd.Call{Host: "cursor", Data: fmt.Appendf(nil, event, root, root), Dir: "/"}); a.Code != want {
-			t.Errorf("%s: %d %s", root, a.Code, said(a))
+	event := `{"hook_event_name":"preToolUse","conversation_id":%q,"generation_id":"g","model":"m","cursor_version":"2","workspace_roots":%s,"tool_name":"Shell","tool_input":{"command":"x"},"tool_use_id":"t"}`
+	for roots, want := range map[string]int{
+		fmt.Sprintf(`[%q]`, repo): hookd.ExitDeny, fmt.Sprintf(`[%q]`, w.home): hookd.ExitPass, fmt.Sprintf(`[%q,%q]`, w.home, filepath.Join(repo, "sub")): hookd.ExitDeny,
+		fmt.Sprintf(`["relative",%q]`, repo): hookd.ExitDeny, `[]`: hookd.ExitPass,
+	} {
+		if a := w.do(hookd.Call{Host: "cursor", Data: fmt.Appendf(nil, event, roots, roots), Dir: "/"}); a.Code != want {
+			t.Errorf("%s: %d %s", roots, a.Code, said(a))
 		}
 	}
 }

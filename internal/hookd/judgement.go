@@ -87,17 +87,6 @@ func (x *judgement) judge(ctx context.Context) (Answer, error) {
 	return x.decide(ctx)
 }
 
-// dir returns the folder that the agent works in.
-func (x *judgement) dir() string {
-	if s := x.event.AHP.Session; s != nil && s.Cwd != "" {
-		return s.Cwd
-	}
-	if s := x.event.AHP.Session; s != nil && len(s.WorkspaceRoots) > 0 {
-		return s.WorkspaceRoots[0]
-	}
-	return x.c.Dir
-}
-
 // read reads the native event and completes it.
 func (x *judgement) read() error {
 	named := x.j.host(x.c.Host)

@@ -17,7 +17,7 @@ func registrationIn(project string) string {
 }
 
 // project returns the folder whose registration holds for the event: the nearest one at
-// or above the agent's folder that a person has trusted at some time; else that of the
+// or above the agent's folder, or one of its roots, that a person has trusted at some time; else that of the
 // repository that a worktree is of; else the one that the session was in before. What
 // is only there, and was never trusted, doesn't count: anybody can put it there, and so
 // can't hide what was trusted. notes name it.
@@ -26,7 +26,7 @@ func (x *judgement) project() (project string, notes []string, err error) {
 	if err != nil {
 		return "", nil, err // what restricts can't be told
 	}
-	for _, dir := range []string{x.dir(), x.c.Dir} {
+	for _, dir := range x.dirs() {
 		found, untrusted := lookUp(dir, trusted)
 		if untrusted != "" && !slices.Contains(notes, untrusted) {
 			notes = append(notes, untrusted)
@@ -43,6 +43,17 @@ func (x *judgement) project() (project string, notes []string, err error) {
 	}
 	project, err = x.state.Project()
 	return project, notes, err
+}
+
+// maxRoots bounds the roots of a session that are looked at.
+const maxRoots = 64
+
+// dirs returns the folders that the agent works in: its own, its roots', the hook's.
+func (x *judgement) dirs() (out []string) {
+	if s := x.event.AHP.Session; s != nil {
+		out = append(append(out, s.Cwd), s.WorkspaceRoots[:min(len(s.WorkspaceRoots), maxRoots)]...)
+	}
+	return append(out, x.c.Dir)
 }
 
 // stay has the session remember its project, once for each judge.
