@@ -14,7 +14,6 @@ package confedit
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"unicode/utf8"
 )
@@ -117,12 +116,6 @@ func apply(data []byte, cuts ...cut) []byte {
 		at = c.end
 	}
 	return append(out, data[at:]...)
-}
-
-// IsMalformed reports whether err says that a document can't be edited.
-func IsMalformed(err error) bool {
-	var e *Error
-	return errors.As(err, &e)
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }

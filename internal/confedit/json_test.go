@@ -2,6 +2,7 @@ package confedit
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -103,7 +104,7 @@ func TestRefused(t *testing.T) {
 				t.Errorf("%s: changed to %q", c.name, d.Bytes())
 			}
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) || !IsMalformed(err) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, new(*Error)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
@@ -282,7 +283,7 @@ func FuzzJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in string, comments bool) {
 		d, err := ParseJSON([]byte(in), JSONOptions{Comments: comments})
 		if err != nil {
-			if !IsMalformed(err) {
+			if !errors.As(err, new(*Error)) {
 				t.Fatalf("%T: %v", err, err)
 			}
 			return

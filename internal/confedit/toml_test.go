@@ -1,6 +1,7 @@
 package confedit
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -78,7 +79,7 @@ func TestTOMLRefused(t *testing.T) {
 		if err == nil {
 			err = installTOML(d)
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) || !IsMalformed(err) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, new(*Error)) {
 			t.Errorf("%q: %v, want %q", c.in, err, c.want)
 		}
 	}

@@ -135,7 +135,7 @@ func TestReadPlaces(t *testing.T) {
 	if err := os.Truncate(big, maxBytes+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(big); !IsMalformed(err) {
+	if _, err := Read(big); !errors.As(err, new(*Error)) {
 		t.Errorf("big: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -108,7 +109,7 @@ func TestCodexRequirements(t *testing.T) {
 	path := filepath.Join(w.o.Roots.Machine, "etc/codex/requirements.toml")
 	w.write(t, path, "allow_managed_hooks_only = true\n\n[features]\nhooks = false\n")
 	h, _ := hostconf.Lookup("codex")
-	if _, err := Install(h, hosts.Lookup("codex"), w.o); !confedit.IsMalformed(err) || !strings.Contains(err.Error(), "features.hooks is false, expected true") {
+	if _, err := Install(h, hosts.Lookup("codex"), w.o); !errors.As(err, new(*confedit.Error)) || !strings.Contains(err.Error(), "features.hooks is false, expected true") {
 		t.Errorf("%v", err)
 	}
 	w.write(t, path, "allow_managed_hooks_only = true\n")

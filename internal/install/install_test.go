@@ -1,6 +1,7 @@
 package install
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -320,10 +321,10 @@ func TestMalformedIsLeftAlone(t *testing.T) {
 		w.write(t, path, "{\n  \"a\" = [1,\n")
 		before := w.files(t)
 		_, err := Install(h, hosts.Lookup(h.Name), w.o)
-		if !confedit.IsMalformed(err) || !strings.Contains(err.Error(), path+":") {
+		if !errors.As(err, new(*confedit.Error)) || !strings.Contains(err.Error(), path+":") {
 			t.Errorf("%v", err)
 		}
-		if _, err := Uninstall(h, w.o); !confedit.IsMalformed(err) {
+		if _, err := Uninstall(h, w.o); !errors.As(err, new(*confedit.Error)) {
 			t.Errorf("uninstall: %v", err)
 		}
 		if diff := cmp.Diff(before, w.files(t)); diff != "" {
