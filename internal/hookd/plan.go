@@ -17,6 +17,7 @@ import (
 	"github.com/abhed/abhed/ahp/harness"
 	"github.com/abhed/abhed/internal/ahpconfig"
 	"github.com/abhed/abhed/internal/hooklog"
+	"github.com/abhed/abhed/internal/proc"
 	"github.com/abhed/abhed/internal/selfprotect"
 	"github.com/abhed/abhed/internal/trust"
 )
@@ -99,7 +100,7 @@ func (p *plan) fresh() bool {
 }
 
 // errNoRegistration is for a machine on which nothing is registered.
-var errNoRegistration = errors.New("no AHP registration is in force: none of the usual files is there; write one, or run \"ahp uninstall\" for this agent")
+var errNoRegistration = errors.New("no AHP registration is in force: neither /etc/ahp/registration.json nor .config/ahp/registration.json in the home is there; write one, or run \"ahp uninstall\" for this agent")
 
 // load reads the registrations for w.
 func (j *Judge) load(h *adapter.Host, w where) (*plan, error) {
@@ -201,15 +202,34 @@ func (p *plan) protected(j *Judge) selfprotect.Options {
 	}
 	for i := range p.reg.Hooks {
 		b := &p.reg.Hooks[i]
+		dir := p.dirOf(b)
+		if b.Transport.Cwd != "" {
+			dir = join(dir, b.Transport.Cwd)
+		}
 		if at := slices.Index(b.Transport.Args, "--rules"); at >= 0 && at+1 < len(b.Transport.Args) {
-			dir := p.dirOf(b)
-			if b.Transport.Cwd != "" {
-				dir = join(dir, b.Transport.Cwd)
-			}
 			o.Rules = append(o.Rules, join(dir, b.Transport.Args[at+1]))
 		}
+		o.More = append(o.More, j.programs(b, dir)...)
 	}
 	return o
+}
+
+// programs names the program of a backend, and the files that it is given to run or to
+// read: who writes them decides.
+func (j *Judge) programs(b *ahp.Backend, dir string) (out []selfprotect.Place) {
+	if b.Transport.Type != ahp.TransportStdio {
+		return nil
+	}
+	if program, err := proc.LookPath(b.Transport.Command, dir, j.environ()); err == nil {
+		out = append(out, selfprotect.Place{Path: join(dir, program), What: "the program of an AHP backend in force"})
+	}
+	for _, arg := range b.Transport.Args {
+		path := join(dir, arg)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			out = append(out, selfprotect.Place{Path: path, What: "a file of an AHP backend in force"})
+		}
+	}
+	return out
 }
 
 // dirOf returns the folder of the file that registers a backend.

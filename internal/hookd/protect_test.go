@@ -56,3 +56,29 @@ func TestNativeForOneOfTwo(t *testing.T) {
 		}
 	}
 }
+
+// TestTheProgramThatDecidesIsProtected holds that an agent doesn't change the program of
+// a backend, nor the script that an interpreter is given.
+func TestTheProgramThatDecidesIsProtected(t *testing.T) {
+	w := newWorld(t, hookd.Options{})
+	write(t, filepath.Join(w.home, "bin", "policy"), "#!/bin/sh\n")
+	write(t, filepath.Join(w.home, "policies", "main.sh"), "exit 0\n")
+	if err := os.Chmod(filepath.Join(w.home, "bin", "policy"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	document := strings.Replace(w.document(hook{mode: "allow", policy: "fail-open", ms: 50}, hook{mode: "allow", policy: "fail-open", ms: 50}, hook{mode: "allow", policy: "fail-closed"}),
+		fmt.Sprintf(`"command":%q`, exe(t)), `"command":"../../bin/policy"`, 1)
+	w.register(strings.Replace(document, fmt.Sprintf(`"command":%q,"args":["backend",`, exe(t)), `"command":"sh","args":["../../policies/main.sh",`, 1))
+	for i, c := range []struct {
+		command string
+		want    int
+	}{
+		{"cp /bin/true bin/policy", hookd.ExitDeny}, {"echo exit > policies/main.sh", hookd.ExitDeny}, {"mv policies old", hookd.ExitDeny}, {"rm " + exe(t), hookd.ExitDeny},
+		{"cat bin/policy policies/main.sh", hookd.ExitPass}, {"/bin/sh -c 'echo hi'", hookd.ExitPass}, {"sh other.sh", hookd.ExitPass}, {"touch policies/more.sh", hookd.ExitPass},
+	} {
+		a := w.do(hookd.Call{Data: bash("s", fmt.Sprint(i), w.home, c.command)})
+		if a.Code != c.want || c.want == hookd.ExitDeny && !strings.Contains(said(a), hookd.SelfProtection) {
+			t.Errorf("%s: %d %s", c.command, a.Code, said(a))
+		}
+	}
+}
