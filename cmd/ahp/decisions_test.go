@@ -134,12 +134,6 @@ func TestLogCommand(t *testing.T) {
 			t.Errorf("%v: %s, want %s", args, got, want)
 		}
 	}
-	h.decide(t, "open", "ls", hooklog.Pass, func(e *hooklog.Entry) {
-		e.Tool = ""
-		e.Answers = []hooklog.Answer{{Backend: "org.test.slow", Kind: ahp.AnswerFailure, Failure: &hooklog.Failure{Class: "timeout"}, Policy: "fail-open"}}
-	})
-	h.run(t.Context(), nil, "", newLog, "-n", "1").want(t, exitOK, "PreToolUse       -                      7 ms  open  org.test.slow had no say (timeout, and it is fail-open)\n")
-	h.run(t.Context(), nil, "", newLog, "--host", "claude").want(t, exitUsage, "did you mean claude-code?")
 	h.run(t.Context(), nil, "", newLog, "-n", "-1").want(t, exitUsage, "expected a number from 0")
 	if err := os.WriteFile(h.file(), []byte("noise\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -261,9 +261,9 @@ func (f *installFlags) prepare(sys system, h hostconf.Host, o *install.Options) 
 	if loaded.Registration != nil {
 		return unstartable(loaded), nil
 	}
-	then := "every call is refused"
+	then := "every prompt and every call is refused"
 	if o.Call.OnMissing == install.Allow {
-		then = "every call passes unchecked"
+		then = "everything passes unchecked"
 	}
 	return []string{"there is no registration yet (" + strings.Join(loaded.Looked, ", ") + "): until there is one, " + then}, nil
 }

@@ -138,20 +138,34 @@ func logLine(e *hooklog.Entry) string {
 	switch {
 	case e.Problem != "":
 		fmt.Fprintf(&b, "  the check failed: %s", short(e.Problem, 160))
+	case unanswered(e) != nil:
+		a := unanswered(e)
+		fmt.Fprintf(&b, "  %s gave no answer, and is %s: %s: %s", short(a.Backend, 64), short(a.Policy, 32), short(a.Failure.Class, 32), short(a.Failure.Detail, 160))
 	case e.Reason != "":
 		fmt.Fprintf(&b, "  %s", short(e.Reason, 160))
-	default:
-		// What passes without having been judged must not look like what was.
-		for i := range e.Answers {
-			if a := &e.Answers[i]; a.Failure != nil && a.Policy == string(ahp.FailOpen) {
-				fmt.Fprintf(&b, "  %s had no say (%s, and it is fail-open)", short(a.Backend, 64), short(a.Failure.Class, 32))
-			}
-		}
 	}
 	if e.Repeat > 0 {
 		fmt.Fprintf(&b, " (denied %s before)", times(e.Repeat))
 	}
 	return strings.TrimRight(b.String(), " ") + "\n"
+}
+
+// unanswered returns the backend whose failure made a decision: one that is fail-closed
+// and was refused for alone, or one that is fail-open where nobody else objected, so
+// that what passes unjudged doesn't look like what was judged. It is nil for none.
+func unanswered(e *hooklog.Entry) *hooklog.Answer {
+	decided := map[hooklog.Decision]ahp.FailurePolicy{hooklog.Deny: ahp.FailClosed, hooklog.Pass: ahp.FailOpen}[e.Decision]
+	var found *hooklog.Answer
+	for i := range e.Answers {
+		a := &e.Answers[i]
+		if holds(a, ahp.EffectDeny) {
+			return nil
+		}
+		if found == nil && a.Failure != nil && a.Policy != "" && a.Policy == string(decided) {
+			found = a
+		}
+	}
+	return found
 }
 
 func times(n int) string {
