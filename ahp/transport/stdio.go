@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/abhed/abhed/ahp"
@@ -72,6 +73,27 @@ func launchFailure(err error) *ahp.Failure {
 	return &ahp.Failure{Class: ahp.FailLaunch, Detail: err.Error(), Err: err}
 }
 
+// maxLastLines bounds what is told of a backend's standard error, in bytes.
+const maxLastLines = 400
+
+// lastLines returns the last whole lines, as many as fit: where a program says why it
+// ends. Of one that is too long it returns the beginning, as the place stands there.
+func lastLines(tail string) string {
+	tail = strings.TrimSpace(tail)
+	from := strings.LastIndexByte(tail, '\n') + 1
+	if len(tail)-from > maxLastLines {
+		return tail[from:from+maxLastLines] + "…"
+	}
+	for from > 0 {
+		before := strings.LastIndexByte(tail[:from-1], '\n') + 1
+		if len(tail)-before > maxLastLines {
+			break
+		}
+		from = before
+	}
+	return tail[from:]
+}
+
 // exitFailure returns the failure for a process that ended too early.
 func exitFailure(child *proc.Child, what string) *ahp.Failure {
 	detail := what
@@ -81,8 +103,8 @@ func exitFailure(child *proc.Child, what string) *ahp.Failure {
 	default:
 		detail += ": it closed its output"
 	}
-	if tail := child.StderrTail(); tail != "" {
-		detail += "; its standard error ends with " + excerpt([]byte(tail[max(0, len(tail)-60):]))
+	if why := lastLines(child.StderrTail()); why != "" {
+		detail += fmt.Sprintf("; its standard error ends with %q", why)
 	}
 	return &ahp.Failure{Class: ahp.FailExit, Detail: detail}
 }

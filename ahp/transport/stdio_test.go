@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -271,5 +272,35 @@ func TestRecord(t *testing.T) {
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+}
+
+// TestExitTellsWhy has a backend say why it ends: what is told begins at a line, as the
+// place stands there, and is bounded.
+func TestExitTellsWhy(t *testing.T) {
+	const place = "rules.json:1:12: "
+	long := place + strings.Repeat("x", 200)
+	for said, want := range map[string]string{
+		"":                               "",
+		"\n \n":                          "",
+		"first\n" + long + "\n":          strconv.Quote("first\n" + long),
+		long + "1\n" + long + "2\n":      strconv.Quote(long + "2"),
+		"first\n" + long + long + "\n":   strconv.Quote((long + long)[:400] + "…"),
+		strings.Repeat("y", 9000) + "\n": strconv.Quote(strings.Repeat("y", 400) + "…"),
+	} {
+		for _, lifecycle := range []string{ahp.LifecyclePersistent, ahp.LifecyclePerEvent} {
+			link, err := transport.Stdio(sh(t, lifecycle, `printf %s "$1" >&2; exit 2`, said), transport.StdioOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = exchange(t, link, "e", 30*time.Second)
+			wantClass(t, err, ahp.FailExit)
+			if _, told, is := strings.Cut(err.Error(), "; its standard error ends with "); told != want || is != (want != "") {
+				t.Errorf("%s, %.40q: %v, want %s", lifecycle, said, err, want)
+			}
+			if err := link.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
