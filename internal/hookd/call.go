@@ -28,9 +28,6 @@ const (
 	ExitDeny    = hookline.ExitDeny
 )
 
-// MaxEvent bounds a native event in bytes.
-const MaxEvent = hookline.MaxEvent
-
 // Call is one native event with what the installed line says.
 type Call = hookline.Call
 

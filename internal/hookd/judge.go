@@ -161,12 +161,12 @@ func (j *Judge) Idle(before time.Time) {
 // Sync has the log on disk.
 func (j *Judge) Sync() error { return j.log.Sync() }
 
-// ErrElsewhere tells that a call must be judged in its own process, because a
+// errElsewhere tells that a call must be judged in its own process, because a
 // registration names a variable of its environment.
-var ErrElsewhere = errors.New("the call must be judged in its own process: a registration takes a credential from its environment")
+var errElsewhere = errors.New("the call must be judged in its own process: a registration takes a credential from its environment")
 
-// Do judges c. The error is ErrElsewhere, in a service alone; whatever else goes wrong
-// is answered by policy. ctx ends the call; its time is bounded by c's budget.
+// Do judges c. There is an error in a service alone, where only c's own process can judge
+// it; whatever else goes wrong is answered by policy. ctx ends the call; its time is bounded by c's budget.
 func (j *Judge) Do(ctx context.Context, c *Call) (Answer, error) {
 	began := time.Now()
 	// Asking ends with the budget, by the policy of who hasn't answered; what then still
@@ -179,7 +179,7 @@ func (j *Judge) Do(ctx context.Context, c *Call) (Answer, error) {
 		a, err = x.judge(ctx)
 		return err
 	})
-	if errors.Is(err, ErrElsewhere) {
+	if errors.Is(err, errElsewhere) {
 		return Answer{}, err
 	}
 	if err != nil {
@@ -235,9 +235,6 @@ func newID() string {
 	}
 	return id.String()
 }
-
-// Known reports whether a host of this name is served.
-func Known(host string) bool { return hosts.Lookup(host) != nil }
 
 // StateDir returns where a judge with this home keeps its state.
 func (j *Judge) StateDir() string { return filepath.Clean(j.state) }

@@ -73,7 +73,7 @@ func (x *judgement) judge(ctx context.Context) (Answer, error) {
 		return Answer{}, err
 	}
 	if p.environ && x.j.opts.Mode == hooklog.ModeService {
-		return Answer{}, ErrElsewhere
+		return Answer{}, errElsewhere
 	}
 	x.plan, x.entry.Registration = p, p.sources
 	if p.native {

@@ -262,7 +262,7 @@ func (s *service) serve(conn *net.UnixConn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Now().Add(frameTime))
-	fields, err := hookline.ReadFrame(bufio.NewReaderSize(conn, 8<<10), MaxEvent+hookline.MaxSmall)
+	fields, err := hookline.ReadFrame(bufio.NewReaderSize(conn, 8<<10), hookline.MaxEvent+hookline.MaxSmall)
 	if err != nil || len(fields) == 0 {
 		return
 	}

@@ -2,7 +2,6 @@ package hookd_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -17,13 +16,14 @@ import (
 // registration names a variable, which it may not have, and a process of its own does.
 func TestCredentialsOfTheEnvironment(t *testing.T) {
 	for _, credential := range []string{`"type":"bearer","tokenEnv":"TEST_TOKEN"`, `"type":"bearer","tokenRef":"env:TEST_TOKEN"`} {
-		for mode, want := range map[string]error{hooklog.ModeService: hookd.ErrElsewhere, hooklog.ModeInProcess: nil} {
+		for _, mode := range []string{hooklog.ModeService, hooklog.ModeInProcess} {
 			w := newWorld(t, hookd.Options{Mode: mode, LookupEnv: func(string) (string, bool) { return "", false }})
 			w.register(`{"protocolVersion":"draft","hooks":[{"id":"com.example.b","transport":{"type":"http","url":"https://127.0.0.1:9/"},"authentication":{` + credential + `},` +
 				`"subscriptions":[{"events":["tool.before"],"mode":"intercept","timeoutMs":1000,"failurePolicy":"fail-closed","content":{"default":"body"}}]}]}`)
 			a, err := w.judge.Do(context.Background(), &hookd.Call{Host: "claude-code", Data: bash("s", "t1", w.home, "echo hi"), Limit: 10 * time.Second})
-			if !errors.Is(err, want) || want == nil && a.Code != hookd.ExitDeny {
-				t.Errorf("%s, %s: %d %s, %v, expected %v", credential, mode, a.Code, said(a), err, want)
+			elsewhere := err != nil && strings.Contains(err.Error(), "must be judged in its own process")
+			if elsewhere != (mode == hooklog.ModeService) || !elsewhere && (err != nil || a.Code != hookd.ExitDeny) {
+				t.Errorf("%s, %s: %d %s, %v", credential, mode, a.Code, said(a), err)
 			}
 		}
 	}
