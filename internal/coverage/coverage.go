@@ -219,7 +219,8 @@ func (c Cell) measure(version, first string, rows []run) (Cell, bool) {
 	return c, false
 }
 
-// bound lowers the level of a cell in a scope that a repository can switch off.
+// bound lowers the level of a cell in a scope that a repository can switch off. A switch
+// that the installation itself pins doesn't count: that is part of what is installed.
 func bound(c Cell, conf hostconf.Host) Cell {
 	if c.Level != adapter.Enforced {
 		return c
@@ -229,7 +230,7 @@ func bound(c Cell, conf hostconf.Host) Cell {
 		return c
 	}
 	for _, s := range conf.Switches {
-		if s.Kind == hostconf.KeySwitch && slices.Contains(s.Scopes, hostconf.Project) && slices.Contains(s.Stops, c.Scope) {
+		if s.Kind == hostconf.KeySwitch && slices.Contains(s.Scopes, hostconf.Project) && slices.Contains(s.Stops, c.Scope) && !slices.Contains(s.Pinned, c.Scope) {
 			c.Level = adapter.BestEffort
 			c.Note = join(c.Note, fmt.Sprintf("a repository can switch this scope off by %s", s.Name))
 			return c

@@ -106,10 +106,38 @@ func TestMeasurementWins(t *testing.T) {
 			hostconf.Managed, "deny//best effort/documented modify//best effort/documented ask//best effort/documented"},
 		{"the user's own switch", hostconf.Host{Switches: []hostconf.Switch{{Kind: hostconf.KeySwitch, Name: "off", Scopes: []hostconf.Scope{hostconf.User}, Stops: []hostconf.Scope{hostconf.Managed}}}},
 			hostconf.Managed, "deny//enforced/documented modify//enforced/documented ask//enforced/documented"},
+		{"a repository's switch that the installation pins", pinned(hostconf.Managed), hostconf.Managed, "deny//enforced/documented modify//enforced/documented ask//enforced/documented"},
+		{"one that it pins elsewhere", pinned(hostconf.User), hostconf.Managed, "deny//best effort/documented modify//best effort/documented ask//best effort/documented"},
 	} {
 		if d := cmp.Diff(tt.want, levels(tt.conf, tt.scope)); d != "" {
 			t.Errorf("%s (-want +got)\n%s", tt.name, d)
 		}
+	}
+}
+
+// pinned is a host whose hooks a repository can switch off, but for an installation in
+// one scope.
+func pinned(s hostconf.Scope) hostconf.Host {
+	return hostconf.Host{Switches: []hostconf.Switch{{Kind: hostconf.KeySwitch, Name: "off", Scopes: []hostconf.Scope{hostconf.Project}, Stops: hostconf.Scopes(), Pinned: []hostconf.Scope{s}}}}
+}
+
+// TestPinnedSwitches holds which scopes of real hosts no repository can switch off.
+func TestPinnedSwitches(t *testing.T) {
+	list, err := Agents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	levels := map[hostconf.Scope]adapter.Level{}
+	for _, a := range list {
+		for _, c := range a.Cells {
+			if a.Host == "codex" && c.Native == "PreToolUse" && c.Effect == ahp.EffectDeny {
+				levels[c.Scope] = c.Level
+			}
+		}
+	}
+	want := map[hostconf.Scope]adapter.Level{hostconf.User: adapter.BestEffort, hostconf.Project: adapter.BestEffort, hostconf.Managed: adapter.Enforced}
+	if d := cmp.Diff(want, levels); d != "" {
+		t.Errorf("codex (-want +got)\n%s", d)
 	}
 }
 

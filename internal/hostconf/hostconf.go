@@ -82,6 +82,9 @@ type Switch struct {
 	Scopes []Scope
 	// Stops tells the scopes whose hooks it turns off.
 	Stops []Scope
+	// Pinned tells the scopes, of those it stops, in which an installation by AHP
+	// writes what keeps the switch from counting.
+	Pinned []Scope
 	// Effect says in words what happens.
 	Effect string
 }

@@ -42,6 +42,11 @@ func TestDataIsWhole(t *testing.T) {
 			if s.Effect == "" || len(s.Stops) == 0 || (s.Kind == KeySwitch) != (len(s.Scopes) > 0) {
 				t.Errorf("%s: incomplete switch %+v", h.Name, s)
 			}
+			for _, pinned := range s.Pinned {
+				if !slices.Contains(s.Stops, pinned) || len(h.In(pinned)) == 0 {
+					t.Errorf("%s: %s is pinned for %s, which it doesn't stop or where nothing is installed", h.Name, s.Name, pinned)
+				}
+			}
 		}
 		for _, target := range h.Targets {
 			wholeTarget(t, h, target)

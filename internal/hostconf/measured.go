@@ -60,11 +60,11 @@ func codex() Host {
 		Files:   joined([]File{project[0].File}, files(Project, TOML, ".codex/config.toml"), []File{user[0].File, home("config.toml", true, TOML)}, []File{managed[0].File}, etc),
 		Targets: append(append(user, project...), managed...),
 		Switches: []Switch{
-			{Kind: KeySwitch, Name: "features.hooks", Value: "false", Scopes: []Scope{User, Project}, Stops: Scopes(), Effect: "no hook runs, managed ones neither, unless requirements.toml holds [features] hooks = true; a project's value counts once the project is trusted"},
+			{Kind: KeySwitch, Name: "features.hooks", Value: "false", Scopes: []Scope{User, Project}, Stops: Scopes(), Pinned: []Scope{Managed}, Effect: "no hook runs, managed ones neither, unless requirements.toml holds [features] hooks = true, as an installation for the machine writes it; a project's value counts once the project is trusted"},
 			{Kind: KeySwitch, Name: "allow_managed_hooks_only", Value: "true", Scopes: []Scope{Managed}, Stops: []Scope{User, Project}, Effect: "only managed hooks run"},
 			{Kind: KeySwitch, Name: "hooks.state.*.enabled", Value: "false", Scopes: []Scope{User}, Stops: []Scope{User, Project}, Effect: "the hook of that key does not run"},
-			{Kind: ArgumentSwitch, Name: "--disable", Value: "hooks", Stops: Scopes(), Effect: "no hook runs, unless requirements.toml holds [features] hooks = true"},
-			{Kind: ArgumentSwitch, Name: "-c", Value: "features.hooks=false", Stops: Scopes(), Effect: "likewise"},
+			{Kind: ArgumentSwitch, Name: "--disable", Value: "hooks", Stops: Scopes(), Pinned: []Scope{Managed}, Effect: "no hook runs, unless requirements.toml holds [features] hooks = true"},
+			{Kind: ArgumentSwitch, Name: "-c", Value: "features.hooks=false", Stops: Scopes(), Pinned: []Scope{Managed}, Effect: "likewise"},
 		},
 		Traps: []string{
 			"a malformed entry drops the whole file",
