@@ -48,13 +48,13 @@ func fitOne(s *ahp.Subscription, m *ahp.Manifest) (out []ahp.Subscription, notes
 	for _, selector := range s.Events {
 		t := ahp.EventType(selector)
 		switch {
-		case t.Known() && s.FailurePolicy == ahp.FailClosed && !blocks(m.Advertises(t, s.Mode)):
-			return nil, nil, fmt.Errorf("found fail-closed for %s, which this host has no way to block; expected fail-open, or a subscription without it", t)
-		case t.Known() && m.Advertises(t, s.Mode) != nil, !t.Known() && selects(selector, s.Mode, m):
+		case s.FailurePolicy == ahp.FailClosed && (t.Known() && !blocks(m.Advertises(t, s.Mode)) || !t.Known() && !selects(selector, m, blocks)):
+			return nil, nil, fmt.Errorf("found fail-closed for %s, which this host has no way to block; expected fail-open, or a subscription without it", selector)
+		case t.Known() && m.Advertises(t, s.Mode) != nil, !t.Known() && selects(selector, m, has(s.Mode)):
 			keep.Events = append(keep.Events, selector)
-		case t.Known() && s.Mode == ahp.ModeIntercept && m.Advertises(t, ahp.ModeObserve) != nil:
+		case s.Mode == ahp.ModeIntercept && (t.Known() && m.Advertises(t, ahp.ModeObserve) != nil || !t.Known() && selects(selector, m, has(ahp.ModeObserve))):
 			watch.Events = append(watch.Events, selector)
-			notes = append(notes, fmt.Sprintf("%s is only observed here: this host can't be kept from it", t))
+			notes = append(notes, fmt.Sprintf("%s is only observed here: this host can't be kept from it", selector))
 		default:
 			notes = append(notes, fmt.Sprintf("%s never happens here: this host has no hook for it", selector))
 		}
@@ -78,10 +78,16 @@ func blocks(row *ahp.ManifestEvent) bool {
 	return c.Has(ahp.EffectDeny) || row.Event == ahp.ToolAfter && c.Has(ahp.EffectModify) || c.Flow != nil && slices.Contains(c.Flow.Operations, ahp.FlowStop)
 }
 
-// selects reports whether a wildcard selects an event that m offers in a mode.
-func selects(selector string, mode ahp.Mode, m *ahp.Manifest) bool {
-	family, is := strings.CutSuffix(selector, "*")
-	return is && slices.ContainsFunc(m.Events, func(e ahp.ManifestEvent) bool {
-		return strings.HasPrefix(string(e.Event), family) && slices.Contains(e.Modes, mode)
+// has reports, of a row of the manifest, whether it has a mode.
+func has(mode ahp.Mode) func(*ahp.ManifestEvent) bool {
+	return func(row *ahp.ManifestEvent) bool { return slices.Contains(row.Modes, mode) }
+}
+
+// selects reports whether a wildcard selects an event that m offers, and for which is
+// holds.
+func selects(selector string, m *ahp.Manifest, is func(*ahp.ManifestEvent) bool) bool {
+	family, wild := strings.CutSuffix(selector, "*")
+	return wild && slices.ContainsFunc(m.Events, func(e ahp.ManifestEvent) bool {
+		return strings.HasPrefix(string(e.Event), family) && is(&e)
 	})
 }
