@@ -114,6 +114,7 @@ func talk(ctx context.Context, child *proc.Child, msg []byte) ([]byte, error) {
 		return nil, ctx.Err()
 	}
 	if exit := child.Exit(); exit != (proc.Exit{}) {
+		child.Stop() // its standard error may still be on its way
 		return nil, exitFailure(child, "the process failed")
 	}
 	if writeErr != nil && len(out) == 0 {
