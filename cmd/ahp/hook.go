@@ -24,7 +24,7 @@ func continued(h *hookline.Attempt) int {
 	defer cancel()
 	made := make(chan hookd.Answer, 1)
 	policy := byPolicyOnce(h)
-	go func() { made <- resume(ctx, h, policy) }() // it ends with the process
+	go owned.Deep(func() { made <- resume(ctx, h, policy) }) // it ends with the process
 	spare := h.Call.HostLimit() / 50
 	var a hookd.Answer
 	select {

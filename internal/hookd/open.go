@@ -100,6 +100,5 @@ func (j *Judge) rules(file string) transport.Transport {
 			return nil, &ahp.Failure{Class: ahp.FailLaunch, Detail: fmt.Sprintf("the rules can't be used: %v", err), Err: err}
 		})
 	}
-	s := backend.New(b, backend.Options{})
-	return transport.InProcess(s.Handle)
+	return directly(backend.New(b, backend.Options{}).Handle)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"unsafe"
 
 	"go.uber.org/goleak"
 
@@ -99,4 +100,35 @@ func TestGoexitIsAnError(t *testing.T) {
 	if err := g.Wait(); err == nil {
 		t.Fatal("a function that left by Goexit counted as done")
 	}
+}
+
+// TestDeep holds that a deep stack is one of the goroutine that asked for it, which goes
+// on as before.
+func TestDeep(t *testing.T) {
+	var before, after uintptr
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var here [1]byte
+		at := func() uintptr { return uintptr(unsafe.Pointer(&here)) }
+		run.Deep(func() {
+			before = at()
+			use(64 << 10)
+			after = at()
+		})
+	}()
+	<-done
+	if before == 0 || before != after {
+		t.Errorf("the stack was moved from %#x to %#x while it was used", before, after)
+	}
+}
+
+// use takes about n bytes of the stack.
+func use(n int) byte {
+	var frame [1 << 10]byte
+	frame[n%len(frame)] = 1
+	if n <= len(frame) {
+		return frame[0]
+	}
+	return frame[0] + use(n-len(frame))
 }
