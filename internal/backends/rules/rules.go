@@ -6,7 +6,9 @@
 // asked about, or denied where the request doesn't advertise ask; that nothing else
 // has an effect, allow rules included; and that what it can't read of a call makes
 // it ask, never pass. Tools of other agents are judged as Abhed's by the table of
-// package policy, and under their own names where a rule has those.
+// package policy, and under their own names where a rule has those; one that isn't in
+// the table is asked about where it names a file and a content, and a rule about writing
+// or editing is against that file.
 //
 // Do not assume that it sees more than the event holds: what a program does with its
 // arguments, a search through a folder that holds a forbidden file, or a change of
@@ -162,7 +164,7 @@ func (v *verdict) raise(to policy.Verdict, reason string) {
 func (b *Backend) judge(ctx context.Context, e *ahp.Event) (verdict, error) {
 	v := verdict{is: policy.Allow}
 	c := b.place(e.Session)
-	subjects, dirs, unread := read(e.Tool)
+	subjects, dirs, unread := read(e.Tool, b.guesses())
 	for _, why := range unread {
 		v.raise(policy.Ask, b.cannot(e.Tool, why))
 	}
@@ -175,6 +177,9 @@ func (b *Backend) judge(ctx context.Context, e *ahp.Event) (verdict, error) {
 				r := b.rules.Evaluate(in)
 				if r.Step == policy.StepPath && len(s.tools) == 0 {
 					r = b.nowhere(in, r)
+				}
+				if s.guess {
+					r = guessed(r)
 				}
 				v.raise(r.Verdict, r.Reason)
 			}

@@ -30,6 +30,8 @@ type subject struct {
 	tools []string
 	kind  policy.SubjectKind
 	text  string
+	// guess says that the tools are what the call's own seems to be.
+	guess bool
 	// dirs are the directories beside the event's that a path may start in, as written,
 	// "" for one that can't be told. Those of a command are the reader's.
 	dirs []string
@@ -52,8 +54,8 @@ type reader struct {
 
 // read returns what a call names: its subjects, the directories that its members
 // want a command to run in ("" for one that can't be told), and what of it can't be
-// judged.
-func read(t *ahp.Tool) (subjects []subject, dirs, unread []string) {
+// judged. guess is whether it matters what a tool that isn't in the table writes.
+func read(t *ahp.Tool, guess bool) (subjects []subject, dirs, unread []string) {
 	r := &reader{}
 	if err := strictjson.Unmarshal(t.Input, &r.input, strictjson.Options{MaxBytes: ahp.MaxMessageBytes, MaxDepth: ahp.MaxDepth}); err != nil {
 		return nil, nil, []string{"its input can't be read"}
@@ -75,6 +77,9 @@ func read(t *ahp.Tool) (subjects []subject, dirs, unread []string) {
 			tools = append(tools, n.Tool)
 		}
 		r.subjects = []subject{{tools: tools, kind: policy.SubjectNone}}
+	}
+	if natives == nil && guess {
+		r.likely()
 	}
 	if len(r.subjects) > maxSubjects {
 		r.subjects = r.subjects[:maxSubjects]
