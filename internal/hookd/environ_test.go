@@ -45,3 +45,25 @@ done
 		t.Errorf("a backend's home and configuration are %q, expected %q and none", got, w.home)
 	}
 }
+
+// TestAnotherProgramsRules holds that a backend which is called like this program's rules
+// is started, and not taken for them.
+func TestAnotherProgramsRules(t *testing.T) {
+	w := newWorld(t, hookd.Options{})
+	dir := filepath.Join(w.home, ".config", "ahp")
+	write(t, filepath.Join(dir, "rules.json"), `{"rules":{"deny":["bash(nothing*)"]}}`)
+	program := filepath.Join(dir, "ahp")
+	write(t, program, `#!/bin/sh
+while read -r line; do
+	id=$(printf '%s' "$line" | sed 's/.*"jsonrpc":"2.0","id":"\([^"]*\)".*/\1/')
+	printf '{"jsonrpc":"2.0","id":"%s","result":{"protocolVersion":"draft","effects":[{"type":"deny","reason":"not in this house"}]}}\n' "$id"
+done
+`)
+	if err := os.Chmod(program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.register(strings.Replace(rulesDocument(t, "rules.json"), fmt.Sprintf("%q", exe(t)), `"./ahp"`, 1))
+	if a := w.do(hookd.Call{Data: bash("s", "t", w.home, "echo hi")}); a.Code != hookd.ExitDeny || !strings.Contains(said(a), "not in this house") {
+		t.Errorf("%d %s; in the log: %+v", a.Code, said(a), w.last().Answers)
+	}
+}
