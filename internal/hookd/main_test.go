@@ -28,8 +28,11 @@ func TestMain(m *testing.M) {
 }
 
 // serve is a backend that behaves as mode says, and writes a line to file for each
-// event that it is told of.
+// event that it is told of; with "rules" it judges by the rules in file.
 func serve(mode, file string) {
+	if mode == "rules" {
+		serveRules(file)
+	}
 	b := &scripted{mode: mode, file: file}
 	if mode == "garbage" {
 		fmt.Println("this is no answer")
