@@ -2,6 +2,7 @@ package hookd_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,22 +53,24 @@ func newRuled(t *testing.T) *world {
 // (I009). Its siblings pass: the same tools elsewhere, tools that read there, and an
 // unknown tool that writes elsewhere or doesn't seem to write.
 func TestOwnWriters(t *testing.T) {
+	known := slices.Concat(strings.Fields("Write Edit write edit write_file replace Create WriteFile StrReplaceFile developer__write write_code fsWrite fsAppend search_replace StrReplace"), slices.Collect(maps.Keys(ownInputs())))
+	for _, tool := range known {
+		if !writes(tool) {
+			t.Errorf("%s isn't known as a tool that writes", tool)
+		}
+	}
 	for _, host := range hostconf.Names() {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
 			try := tryNative(t, host)
 			writers := 0
 			for _, tool := range policy.NativeNames(host) {
-				var kinds []string
-				for _, n := range policy.LookupNative(tool) {
-					kinds = append(kinds, n.Tool)
-				}
 				switch {
-				case slices.Contains(kinds, "write") || slices.Contains(kinds, "edit"):
+				case writes(tool):
 					writers++
 					try(tool, ownInput(tool, "/etc/x"), "deny")
 					try(tool, ownInput(tool, "/repo/x"), "pass")
-				case slices.Contains(kinds, "read"):
+				case slices.ContainsFunc(policy.LookupNative(tool), func(n policy.Native) bool { return n.Tool == "read" }):
 					try(tool, `{"path":"/etc/x"}`, "pass")
 				}
 			}
@@ -79,6 +82,11 @@ func TestOwnWriters(t *testing.T) {
 			try("tomorrows_reader", `{"path":"/etc/x"}`, "pass")
 		})
 	}
+}
+
+// writes reports whether the table has a tool as one that writes.
+func writes(tool string) bool {
+	return slices.ContainsFunc(policy.LookupNative(tool), func(n policy.Native) bool { return n.Tool == "write" || n.Tool == "edit" })
 }
 
 // tryNative returns what puts a call to the rules as the host does, and holds what comes
@@ -154,9 +162,18 @@ func envelope(host string) (form, native string) {
 
 // ownInput is what a tool that writes is called with, as its host documents it.
 func ownInput(tool, path string) string {
+	input := ownInputs()[tool]
+	if input == "" {
+		input = `{"file_path":"PATH","content":"c"}`
+	}
+	return strings.ReplaceAll(input, "PATH", path)
+}
+
+// ownInputs are those of the tools that take something of their own.
+func ownInputs() map[string]string {
 	patch := `"*** Begin Patch\n*** Add File: PATH\n+c\n*** End Patch\n"`
 	verb := `{"command":"create","path":"PATH","file_text":"c"}`
-	input := map[string]string{
+	return map[string]string{
 		"NotebookEdit": `{"notebook_path":"PATH","new_source":"c"}`, "notebook_edit": `{"notebook_path":"PATH","new_source":"c"}`,
 		"EditNotebook": `{"target_notebook":"PATH","new_string":"c"}`, "edit_notebook_file": `{"filePath":"PATH","newCode":"c"}`,
 		"str_replace_based_edit_tool": verb, "str_replace_editor": verb, "str-replace-editor": verb, "text_editor": verb, "developer__text_editor": verb,
@@ -172,11 +189,7 @@ func ownInput(tool, path string) string {
 		"write_to_file": `{"TargetFile":"PATH","CodeContent":"c"}`, "replace_file_content": `{"TargetFile":"PATH","ReplacementChunks":[]}`,
 		"multi_replace_file_content": `{"TargetFile":"PATH","ReplacementChunks":[]}`, "save-file": `{"path":"PATH","file_content":"c"}`, "remove-files": `{"file_paths":["/repo/y","PATH"]}`,
 		"createNewFile": `{"filepath":"PATH","contents":"c"}`, "editFile": `{"filepath":"PATH","changes":"c"}`,
-	}[tool]
-	if input == "" {
-		input = `{"file_path":"PATH","content":"c"}`
 	}
-	return strings.ReplaceAll(input, "PATH", path)
 }
 
 // TestRecordedWriters is the same with the calls that hosts were seen to make.
@@ -243,17 +256,14 @@ func writtenPath(t *testing.T, data []byte) string {
 	if strictjson.Unmarshal(data, &e, strictjson.Options{}) != nil {
 		return ""
 	}
-	writes := e.Info != nil && e.Info["edits"] != nil
-	for _, n := range policy.LookupNative(e.Name + e.Camel) {
-		writes = writes || n.Tool == "write" || n.Tool == "edit"
-	}
+	is := e.Info != nil && e.Info["edits"] != nil || writes(e.Name+e.Camel)
 	for _, input := range []map[string]any{e.Input, e.Args, e.Pi, e.Info} {
 		for _, name := range []string{"file_path", "filePath", "path", "command"} {
 			s, _ := input[name].(string)
-			if _, after, is := strings.Cut(s, "*** Add File: "); is {
+			if _, after, patch := strings.Cut(s, "*** Add File: "); patch {
 				s, _, _ = strings.Cut(after, "\n")
 			}
-			if writes && s != "" {
+			if is && s != "" {
 				return s
 			}
 		}
