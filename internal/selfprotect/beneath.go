@@ -38,7 +38,7 @@ func (j *judgement) entries(dir string) (has func(name string) bool) {
 // long as it returns false, and reports whether it returned true.
 func (j *judgement) kept(dir string, do func(p *Place, full string) bool) bool {
 	has := j.entries(dir)
-	for first, list := range j.set.firsts {
+	for first, list := range j.set.firsts() {
 		if !has(first) && !strings.Contains(first, "*") {
 			continue
 		}
@@ -94,7 +94,7 @@ func (j *judgement) beneath(dir string, keep func(p string) bool) *Place {
 // does.
 func (j *judgement) plainBelow(base, dir string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(dir, base+"/"), "/")
-	return j.set.firsts[j.set.folded(first)] == nil
+	return j.set.firsts()[j.set.folded(first)] == nil
 }
 
 // present returns a file of that name beneath base, or "".

@@ -138,9 +138,9 @@ func (s *shell) brings(n *node, dir string, depth int) *Place {
 	if n.place != nil {
 		return n.place
 	}
-	for name, child := range n.next {
-		if full := s.present(dir, name); full != "" {
-			if p := s.brings(child, full, depth+1); p != nil {
+	for _, e := range n.next {
+		if full := s.present(dir, e.name); full != "" {
+			if p := s.brings(e.to, full, depth+1); p != nil {
 				return p
 			}
 		}

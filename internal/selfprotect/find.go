@@ -114,8 +114,8 @@ func (s *shell) beneathAround(dir string, keep func(string) bool, found *[]strin
 		if n == nil || n == s.judgement.set.anywhere {
 			continue
 		}
-		for name := range n.next {
-			if full := s.present(real, name); full != "" && keep(full) && len(*found) < 128 {
+		for _, e := range n.next {
+			if full := s.present(real, e.name); full != "" && keep(full) && len(*found) < 128 {
 				*found = append(*found, full)
 			}
 		}

@@ -117,7 +117,7 @@ func (j *judgement) linksOf(base string) *node {
 		real := j.look.real(at + "/" + rel)
 		parts := s.split(real)
 		if s.suffix(parts).relation != direct && s.anchored.walk(parts, false).relation != direct {
-			to.add(parts, p)
+			to.add(s.trimmed(real), p)
 		}
 	}
 	if base == "/" {
@@ -125,12 +125,22 @@ func (j *judgement) linksOf(base string) *node {
 			add("", p.Path[1:], p)
 		}
 	} else {
+		has := j.entries(base) // most have next to none of them
+		last, is := "", false
 		for _, p := range s.relative {
-			add(base, p.Path, p)
+			if first := s.first(p.Path); first != last { // those of a host stand together
+				last, is = first, has(first)
+			}
+			if is {
+				add(base, p.Path, p)
+			}
 		}
 		for name, p := range s.rooted {
+			if !has(name) {
+				continue
+			}
 			if t, _ := j.look.link(base + "/" + name); t != "" {
-				to.add(s.split(j.look.real(base+"/"+name)), p)
+				to.add(s.trimmed(j.look.real(base+"/"+name)), p)
 			}
 		}
 	}

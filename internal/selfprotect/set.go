@@ -11,7 +11,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/abhed/abhed/ahp"
-	"github.com/abhed/abhed/internal/hostconf"
 )
 
 // Code is the code of every denial.
@@ -66,8 +65,9 @@ type Set struct {
 	// absolute are the places whose path is known, and relative all others' names
 	// as they lie in a project or a home.
 	absolute, relative []*Place
-	// firsts are the relative places by the first component of their names.
-	firsts map[string][]*Place
+	// firsts are the relative places by the first component of their names. Most calls
+	// need none of them.
+	firsts func() map[string][]*Place
 	// parsers are parsers of the shell that are at rest.
 	parsers sync.Pool
 
@@ -80,70 +80,65 @@ func New(o Options) *Set {
 	s := &Set{
 		fold:     o.Fold || runtime.GOOS == "darwin" || runtime.GOOS == "windows",
 		anywhere: &node{}, anchored: &node{}, rooted: map[string]*Place{}, links: map[string]linked{},
-		firsts: map[string][]*Place{},
 	}
+	s.firsts = sync.OnceValue(s.byFirst)
 	s.parsers.New = func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }
 	if path.IsAbs(o.Home) {
 		s.home = path.Clean(o.Home)
 	}
-	for _, h := range hostconf.All() {
-		for _, f := range h.Files {
-			for _, p := range placesOf(h.Name, f) {
-				s.protect(p)
-				if moved := movedTo(f, p, o.Getenv); path.IsAbs(moved.Path) {
-					s.protect(moved)
-				}
-			}
+	s.relative = make([]*Place, 0, len(hostPlaces)+8)
+	s.anywhere.next = make([]edge, 0, 64)
+	for i := range hostPlaces {
+		h := &hostPlaces[i]
+		s.protect(&h.Place)
+		if to := h.movedTo(o.Getenv); path.IsAbs(to) {
+			s.protect(&Place{to, h.Folder, h.What})
 		}
 	}
 	for _, p := range ownPlaces(o) {
-		s.protect(p)
+		s.protect(&p)
 	}
 	for _, p := range o.More {
-		s.protect(p)
+		s.protect(&p)
 	}
 	for _, b := range o.Binaries {
 		s.binaries = append(s.binaries, path.Clean(b))
 	}
-	for _, p := range s.relative {
-		first := s.split(p.Path)[0]
-		s.firsts[first] = append(s.firsts[first], p)
-	}
 	return s
 }
 
-// placesOf returns the places of a host's file.
-func placesOf(host string, f hostconf.File) []Place {
-	p := Place{Path: f.Path, Folder: f.Format == hostconf.Script || f.Format == hostconf.Plugin}
-	switch {
-	case p.Folder:
-		p.What = "hooks of " + host
-	case f.Carries:
-		p.What = "the hook configuration of " + host
-	default:
-		p.What = "settings of " + host + " that can turn hooks off"
-	}
-	out := []Place{p}
-	if f.Mac != "" {
-		p.Path = f.Mac
-		out = append(out, p)
+func (s *Set) byFirst() map[string][]*Place {
+	out := map[string][]*Place{}
+	for _, p := range s.relative {
+		first := s.first(p.Path)
+		out[first] = append(out[first], p)
 	}
 	return out
 }
 
-// movedTo returns the place where a variable puts a file, with an empty path if none
-// does.
-func movedTo(f hostconf.File, p Place, getenv func(string) string) Place {
-	p.Path = ""
-	if f.Variable == "" || getenv == nil {
-		return p
+// first returns the first component of a name, as components are compared.
+func (s *Set) first(rel string) string {
+	first, _, _ := strings.Cut(rel, "/")
+	return s.folded(first)
+}
+
+// hostPlace is a place of a host.
+type hostPlace struct {
+	Place
+	// variable names what moves it, "" for nothing: its value with rest behind it is
+	// the place then.
+	variable, rest string
+}
+
+// movedTo returns where a variable puts the place, "" if none does.
+func (h *hostPlace) movedTo(getenv func(string) string) string {
+	if h.variable == "" || getenv == nil {
+		return ""
 	}
-	value := getenv(f.Variable)
-	rest, is := strings.CutPrefix(f.Path, f.Moves)
-	if value != "" && is {
-		p.Path = path.Clean(value + rest)
+	if value := getenv(h.variable); value != "" {
+		return path.Clean(value + h.rest)
 	}
-	return p
+	return ""
 }
 
 // ownPlaces returns AHP's own places.
@@ -169,25 +164,24 @@ func ownPlaces(o Options) []Place {
 	return out
 }
 
-// protect adds a place.
-func (s *Set) protect(p Place) {
-	place := &p
+// protect adds a place, which isn't changed later.
+func (s *Set) protect(p *Place) {
 	rel, home := strings.CutPrefix(p.Path, "~/")
 	switch {
 	case home:
 		s.relative = append(s.relative, &Place{Path: rel, Folder: p.Folder, What: p.What})
-		s.anywhere.add(s.split(rel), place)
+		s.anywhere.add(s.trimmed(rel), p)
 	case path.IsAbs(p.Path):
-		s.absolute = append(s.absolute, place)
-		s.anchored.add(s.split(p.Path[1:]), place)
+		s.absolute = append(s.absolute, p)
+		s.anchored.add(s.trimmed(p.Path), p)
 		if under, is := strings.CutPrefix(p.Path, "/etc/"); is && strings.Contains(under, "/") {
-			s.anywhere.add(s.split(p.Path[1:]), place) // under whatever stands for "/"
+			s.anywhere.add(s.trimmed(p.Path), p) // under whatever stands for "/"
 		}
 	case !strings.Contains(rel, "/") && !strings.HasPrefix(rel, "."):
-		s.rooted[s.folded(rel)] = place
+		s.rooted[s.folded(rel)] = p
 	default:
-		s.relative = append(s.relative, place)
-		s.anywhere.add(s.split(rel), place)
+		s.relative = append(s.relative, p)
+		s.anywhere.add(s.trimmed(rel), p)
 	}
 }
 
@@ -198,10 +192,12 @@ func (s *Set) folded(name string) string {
 	return name
 }
 
+// trimmed returns a clean path as its components are compared, without a slash at its
+// ends.
+func (s *Set) trimmed(p string) string { return s.folded(strings.Trim(p, "/")) }
+
 // split returns the components of a clean path.
-func (s *Set) split(p string) []string {
-	return strings.Split(s.folded(strings.Trim(p, "/")), "/")
-}
+func (s *Set) split(p string) []string { return strings.Split(s.trimmed(p), "/") }
 
 // Manifest returns what the set takes, as an answer to discovery.
 func (s *Set) Manifest() *ahp.Manifest {

@@ -115,15 +115,15 @@ func (n *node) among(names map[string]bool) *Place {
 	if n.place != nil {
 		return n.place
 	}
-	for name, c := range n.next {
-		is := names[name]
-		if strings.Contains(name, "*") {
+	for _, e := range n.next {
+		is := names[e.name]
+		if e.glob {
 			for each := range names {
-				is = is || glob(name, each)
+				is = is || glob(e.name, each)
 			}
 		}
 		if is {
-			if p := c.among(names); p != nil {
+			if p := e.to.among(names); p != nil {
 				return p
 			}
 		}
