@@ -14,6 +14,7 @@ import (
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/adapter/hosts"
 	"github.com/abhed/abhed/internal/ahpconfig"
+	"github.com/abhed/abhed/internal/backends/rules"
 	"github.com/abhed/abhed/internal/confedit"
 	"github.com/abhed/abhed/internal/hooklog"
 	"github.com/abhed/abhed/internal/hostconf"
@@ -34,8 +35,8 @@ func newInstall(sys system) *cobra.Command {
 		Use:   "install HOST",
 		Short: "Put AHP into the hook configuration of an agent",
 		Long: `ahp install writes the agent's own hook configuration: it adds its entries, keeps
-every byte that others wrote, keeps a backup and prints what it changed. Installing
-twice is installing once.
+every byte that others wrote, keeps a backup and prints what it changed, long lines cut;
+--dry-run and --json print them whole. Installing twice is installing once.
 
 Hosts: ` + strings.Join(hostconf.Names(), ", ") + `.
 
@@ -259,7 +260,7 @@ func (f *installFlags) prepare(sys system, h hostconf.Host, o *install.Options) 
 		o.Registrations = append(o.Registrations, install.Sum{Path: s.Path, SHA256: trust.Sum(s.Content)})
 	}
 	if loaded.Registration != nil {
-		return unstartable(loaded), nil
+		return unready(loaded, o.Roots.Home), nil
 	}
 	then := "every prompt and every call is refused"
 	if o.Call.OnMissing == install.Allow {
@@ -268,18 +269,64 @@ func (f *installFlags) prepare(sys system, h hostconf.Host, o *install.Options) 
 	return []string{"there is no registration yet (" + strings.Join(loaded.Looked, ", ") + "): until there is one, " + then}, nil
 }
 
-// unstartable names the backends whose program is missing, as far as that shows
-// without starting them: "ahp doctor" does.
-func unstartable(loaded *ahpconfig.Loaded) (out []string) {
+// unready tells what of the backends is amiss as far as that shows without starting
+// them, which is for "ahp doctor": a program that is missing, and faults of rules.
+func unready(loaded *ahpconfig.Loaded, home string) (out []string) {
 	for _, b := range loaded.Registration.Hooks {
-		if b.Transport.Type != ahp.TransportStdio || !filepath.IsAbs(b.Transport.Command) {
+		t := b.Transport
+		if t.Type != ahp.TransportStdio || !filepath.IsAbs(t.Command) {
 			continue
 		}
-		if _, err := os.Stat(b.Transport.Command); err != nil {
-			out = append(out, fmt.Sprintf("%s registers %s, which can't be started: %v", loaded.FileOf(b.ID), b.ID, err))
+		file := loaded.FileOf(b.ID)
+		if _, err := os.Stat(t.Command); err != nil {
+			out = append(out, fmt.Sprintf("%s registers %s, which can't be started: %v", file, b.ID, err))
+			continue
+		}
+		if filepath.Base(t.Command) == "ahp" && len(t.Args) == 4 && slices.Equal(t.Args[:3], []string{"backend", "rules", "--rules"}) {
+			out = append(out, unreadyRules(from(from(filepath.Dir(file), t.Cwd), t.Args[3]), home)...)
 		}
 	}
 	return out
+}
+
+// unreadyRules tells the faults of a file of rules.
+func unreadyRules(file, home string) (out []string) {
+	doc, err := rules.ReadFile(file)
+	if err != nil {
+		return []string{fmt.Sprintf("the rules can't be used: %v", err)}
+	}
+	_, warnings, err := rules.New(doc, rules.Options{Home: home})
+	if err != nil {
+		return []string{fmt.Sprintf("the rules can't be used: %v", err)}
+	}
+	for _, w := range warnings {
+		out = append(out, fmt.Sprint(w))
+	}
+	return out
+}
+
+// from returns path as seen from dir.
+func from(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// maxDiffLine is how many characters of a line of a difference a person is shown: each
+// entry is a line of shell of many hundred, and some hosts' file is one line.
+const maxDiffLine = 160
+
+// narrow cuts the lines of a difference.
+func narrow(diff string) string {
+	var b strings.Builder
+	for line := range strings.Lines(diff) {
+		if r := []rune(strings.TrimSuffix(line, "\n")); len(r) > maxDiffLine {
+			line = fmt.Sprintf("%s… (%d more characters)\n", string(r[:maxDiffLine]), len(r)-maxDiffLine)
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // installResult is what --json prints.
@@ -307,7 +354,11 @@ func (f *installFlags) print(sys system, p *install.Plan, undo bool) error {
 		return sys.printJSON(r)
 	}
 	var b strings.Builder
-	b.WriteString(p.Diff())
+	if f.dryRun {
+		b.WriteString(p.Diff())
+	} else {
+		b.WriteString(narrow(p.Diff()))
+	}
 	verb := "installed in"
 	if undo {
 		verb = "uninstalled from"

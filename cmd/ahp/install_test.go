@@ -38,6 +38,9 @@ func TestInstallCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	dry := installed(t, newInstall, home, dir, "claude-code", "--dry-run")
+	if !strings.Contains(dry.stdout, "to find out why") || strings.Contains(dry.stdout, "more characters)") {
+		t.Errorf("--dry-run cut its lines: %s", dry.stdout)
+	}
 	if dry.code != exitOK || !strings.Contains(dry.stdout, "+++ "+settings) || !strings.Contains(dry.stdout, "nothing was.") || strings.Contains(dry.stdout, "sk-very-secret") {
 		t.Errorf("--dry-run: %+v", dry)
 	}
@@ -50,6 +53,9 @@ func TestInstallCommand(t *testing.T) {
 	done := installed(t, newInstall, home, dir, "claude-code")
 	if done.code != exitOK || !strings.Contains(done.stdout, "ahp doctor claude-code") || !strings.Contains(done.stdout, "there is no registration yet") {
 		t.Errorf("%+v", done)
+	}
+	if !strings.Contains(done.stdout, "more characters)\n") || strings.Contains(done.stdout, "to find out why") {
+		t.Errorf("the lines of shell are shown whole: %s", done.stdout)
 	}
 	text, err := os.ReadFile(settings)
 	if err != nil || !strings.Contains(string(text), "--home "+home) || !strings.Contains(string(text), "--on-missing deny --limit 60000") {
@@ -168,6 +174,46 @@ func TestInstallSaysWhatCannotStart(t *testing.T) {
 		told := strings.Contains(got.stdout, "To do: "+file+" registers com.example.rules, which can't be started: stat "+gone+": no such file or directory.\n")
 		if got.code != exitOK || told != c.told || !c.told && strings.Contains(got.stdout, "can't be started") {
 			t.Errorf("%s: %+v", c.command, got)
+		}
+	}
+}
+
+// TestInstallReadsRules has the rules of "ahp backend rules" be at fault.
+func TestInstallReadsRules(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(home, "ahp")
+	if err := os.Symlink(exe, program); err != nil {
+		t.Fatal(err)
+	}
+	registration, file := filepath.Join(home, "registration.json"), filepath.Join(home, "policy", "rules.json")
+	text := `{"protocolVersion":"draft","hooks":[{"id":"com.example.rules","transport":{"type":"stdio","command":"` + program + `","args":["backend","rules","--rules","rules.json"],"cwd":"policy","lifecycle":"persistent"},
+		"subscriptions":[{"events":["tool.before"],"mode":"intercept","timeoutMs":5000,"failurePolicy":"fail-closed","content":{"default":"body"}}]}]}`
+	if err := os.WriteFile(registration, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ rules, want string }{
+		{"", "To do: the rules can't be used: open " + file + ": no such file or directory.\n"},
+		{`{"rules":{"denny":[]}}`, "To do: the rules can't be used: " + file + `:1:11: /rules/denny: unknown member "denny"`},
+		{`{"rules":{"deny":["bash(x"]}}`, "To do: the rules can't be used: " + file + ":1:19 rules.deny[0]: "},
+		{`{"rules":{"deny":["Bash(x)"]}}`, "To do: " + file + `:1:19 rules.deny[0]: warning: rule "Bash(x)"`},
+		{`{"rules":{"deny":["bash(x)"]}}`, ""},
+	} {
+		if c.rules != "" {
+			if err := os.WriteFile(file, []byte(c.rules), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := installed(t, newInstall, home, home, "claude-code", "--registration", registration)
+		if got.code != exitOK || !strings.Contains(got.stdout, c.want) || strings.Contains(got.stdout, "To do: ") != (c.want != "") {
+			t.Errorf("%s: %+v, want %q", c.rules, got, c.want)
 		}
 	}
 }
