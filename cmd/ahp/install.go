@@ -234,6 +234,13 @@ func (f *installFlags) prepare(sys system, h hostconf.Host, o *install.Options) 
 	project := o.Roots.Project
 	if project == "" {
 		project = repositoryRoot(sys.dir)
+		// A home that is kept in a repository holds ~/.local/bin as well: programs lie
+		// there as they do in a home that isn't.
+		if a, err := os.Stat(project); err == nil {
+			if b, err := os.Stat(o.Roots.Home); err == nil && os.SameFile(a, b) {
+				project = ""
+			}
+		}
 	}
 	exe, err := os.Executable()
 	if err != nil {

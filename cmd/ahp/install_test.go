@@ -217,3 +217,35 @@ func TestInstallReadsRules(t *testing.T) {
 		}
 	}
 }
+
+// TestInstallInHomeRepository has the home be a repository, and ahp lie in a project in
+// it, which is another thing.
+func TestInstallInHomeRepository(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The test binary stands for ahp: its folder is the repository.
+	root := filepath.Dir(exe)
+	if err := os.Mkdir(filepath.Join(root, ".git"), 0o700); err != nil && !os.IsExist(err) {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(filepath.Join(root, ".git")) })
+	home, err := os.MkdirTemp(root, "home")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	for _, c := range []struct {
+		home string
+		code int
+	}{{root, exitOK}, {home, exitUsage}, {t.TempDir(), exitUsage}} {
+		if got := installed(t, newInstall, c.home, root, "gemini", "--dry-run"); got.code != c.code {
+			t.Errorf("home %s: %+v, want %d", c.home, got, c.code)
+		}
+	}
+	if got := installed(t, newInstall, root, root, "gemini", "--scope", "project", "--dry-run"); got.code != exitUsage || !strings.Contains(got.stderr, "lies inside the project") {
+		t.Errorf("the project scope: %+v", got)
+	}
+}
