@@ -24,7 +24,7 @@ func TestARegistrationThatChangesMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i := range 400 {
+	for i := range 200 {
 		put("loose")
 		during := later(func() hookd.Answer { return w.do(hookd.Call{Data: bash("s", fmt.Sprint("a", i), w.home, "echo hi")}) })
 		for range i % 40 * 100 { // another moment each time
