@@ -23,7 +23,7 @@ func TestPathsThatShellsEat(t *testing.T) {
 	t.Parallel()
 	inShells(t, func(t *testing.T, shells map[string]shell) {
 		for _, c := range []struct{ binary, argument string }{
-			{`C:\Users\me\x.exe`, `C:\Users\me\r.json`},
+			{`C:\Programs\me\x.exe`, `C:\Programs\me\r.json`},
 			{`C:\new\table\x.exe`, `\\server\share\r.json`},
 			{`Program Files/x y.exe`, `with a space/r.json`},
 			{`it's "quoted"/x`, `say "it's" here/'r'.json`},
