@@ -135,7 +135,7 @@ func (e *evaluation) lookalike(p *part, r *rule, out *Part) string {
 		}
 		return ""
 	}
-	if shellBuiltins[program] {
+	if shellBuiltins.has(program) {
 		return ""
 	}
 	if out.Program != "" {

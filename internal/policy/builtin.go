@@ -15,28 +15,44 @@ func invisible(r rune) bool {
 }
 
 // inert are programs that never run their arguments. It is never changed.
-var inert = set("echo", "printf", "cat", "head", "tail", "wc", "ls", "stat", "file", "grep", "egrep", "fgrep", "rg", "ag", "ack",
+var inert = names{"echo", "printf", "cat", "head", "tail", "wc", "ls", "stat", "file", "grep", "egrep", "fgrep", "rg", "ag", "ack",
 	"git", "man", "info", "which", "whereis", "type", "test", "[", "true", "false", ":", "cd", "pwd", "mkdir", "touch", "cp", "mv",
 	"rm", "rmdir", "ln", "diff", "cmp", "sort", "uniq", "cut", "tr", "tee", "basename", "dirname", "realpath", "readlink", "kill",
 	"jq", "yq", "sleep", "date", "whoami", "id", "export", "unset", "set", "shift", "read", "return", "exit", "chmod", "chown", "chgrp",
-	"gzip", "zip", "unzip", "curl", "wget", "apt", "apt-get", "brew", "dnf", "pip", "pip3", "gh", "apropos", "whatis", "alias", "hash", "trap", "eval")
+	"gzip", "zip", "unzip", "curl", "wget", "apt", "apt-get", "brew", "dnf", "pip", "pip3", "gh", "apropos", "whatis", "alias", "hash", "trap", "eval"}
 
-func set(names ...string) map[string]bool {
-	out := make(map[string]bool, len(names))
-	for _, n := range names {
-		out[n] = true
+// names are few enough that a list of them is searched as fast as a map, and it is laid
+// out when the program is linked: every start of it would have to make a map.
+type names []string
+
+func (n names) has(name string) bool { return slices.Contains(n, name) }
+
+// table is a list of rows by name, for the same reason.
+type table[T any] []tableRow[T]
+
+type tableRow[T any] struct {
+	name string
+	row  T
+}
+
+// row returns the row of a name.
+func (t table[T]) row(name string) (row T, is bool) {
+	for i := range t {
+		if t[i].name == name {
+			return t[i].row, true
+		}
 	}
-	return out
+	return row, false
 }
 
 // shellBuiltins are found by the shell itself, not in PATH. Those that run what
 // they are given are wrappers or faults and so judged elsewhere. It is never
 // changed.
-var shellBuiltins = set(":", "[", "alias", "bg", "bind", "break", "builtin", "caller", "cd", "command", "compgen", "complete", "compopt",
+var shellBuiltins = names{":", "[", "alias", "bg", "bind", "break", "builtin", "caller", "cd", "command", "compgen", "complete", "compopt",
 	"continue", "declare", "dirs", "disown", "echo", "enable", "eval", "exec", "exit", "export", "false", "fc", "fg", "getopts", "hash",
 	"help", "history", "jobs", "kill", "let", "local", "logout", "mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray",
 	"readonly", "return", "set", "shift", "shopt", "source", ".", "suspend", "test", "time", "times", "trap", "true", "type", "typeset",
-	"ulimit", "umask", "unalias", "unset", "wait")
+	"ulimit", "umask", "unalias", "unset", "wait"}
 
 // builtin judges what is special about builtins of the shell and a few programs.
 func (a *analyzer) builtin(p *part, name string) {

@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // credentialRead is the row of destructive.go for programs that print secrets.
@@ -43,16 +44,18 @@ func credentialRead(c *commandView) hit {
 }
 
 // credentialPaths are files that hold secrets, as patterns of their absolute
-// path. It is never changed.
-var credentialPaths = compileAll(
-	"**/.ssh/id_*", "**/.ssh/*.pem", "**/.ssh/*_key", "**/.ssh/identity", "**/.aws/credentials", "**/.aws/sso/cache/**", "**/.netrc", "**/_netrc",
-	"**/.git-credentials", "**/.config/git/credentials", "**/.docker/config.json", "**/.kube/config", "**/.npmrc", "**/.pypirc", "**/.gem/credentials",
-	"**/.cargo/credentials*", "**/.gnupg/private-keys*/**", "**/.gnupg/secring*", "**/.config/gh/hosts.yml", "**/.config/gcloud/*credential*", "**/.config/gcloud/access_tokens*",
-	"**/.azure/*oken*", "**/.password-store/**", "**/.vault-token", "**/.terraform.d/credentials*", "**/.config/op/**", "**/.local/share/keyrings/**",
-	"**/Library/Keychains/**", "**/.pgpass", "**/.my.cnf", "/etc/shadow*", "/etc/gshadow*", "/etc/sudoers*", "/etc/ssh/ssh_host_*_key", "/etc/krb5.keytab",
-	"/proc/*/environ", "/proc/*/task/*/environ", "/run/secrets/**", "/var/run/secrets/**", "/run/credentials/**",
-	"**/.config/google-chrome/**/Login Data", "**/.mozilla/firefox/**/logins.json", "**/.mozilla/firefox/**/key4.db",
-)
+// path. They are compiled when a path is met that may be one, and never changed.
+var credentialPaths = sync.OnceValue(func() []*pattern {
+	return compileAll(
+		"**/.ssh/id_*", "**/.ssh/*.pem", "**/.ssh/*_key", "**/.ssh/identity", "**/.aws/credentials", "**/.aws/sso/cache/**", "**/.netrc", "**/_netrc",
+		"**/.git-credentials", "**/.config/git/credentials", "**/.docker/config.json", "**/.kube/config", "**/.npmrc", "**/.pypirc", "**/.gem/credentials",
+		"**/.cargo/credentials*", "**/.gnupg/private-keys*/**", "**/.gnupg/secring*", "**/.config/gh/hosts.yml", "**/.config/gcloud/*credential*", "**/.config/gcloud/access_tokens*",
+		"**/.azure/*oken*", "**/.password-store/**", "**/.vault-token", "**/.terraform.d/credentials*", "**/.config/op/**", "**/.local/share/keyrings/**",
+		"**/Library/Keychains/**", "**/.pgpass", "**/.my.cnf", "/etc/shadow*", "/etc/gshadow*", "/etc/sudoers*", "/etc/ssh/ssh_host_*_key", "/etc/krb5.keytab",
+		"/proc/*/environ", "/proc/*/task/*/environ", "/run/secrets/**", "/var/run/secrets/**", "/run/credentials/**",
+		"**/.config/google-chrome/**/Login Data", "**/.mozilla/firefox/**/logins.json", "**/.mozilla/firefox/**/key4.db",
+	)
+})
 
 func compileAll(patterns ...string) []*pattern {
 	var out []*pattern
@@ -71,13 +74,13 @@ func credentialPath(p string) hit {
 	if !mayBeCredential(p) {
 		return credentialGlob(p)
 	}
-	for _, c := range credentialPaths {
+	for _, c := range credentialPaths() {
 		if c.matches(p) {
 			return hitYes
 		}
 	}
 	if strings.ContainsAny(p, unknownBytes) {
-		for _, c := range credentialPaths {
+		for _, c := range credentialPaths() {
 			if c.possible(p) {
 				return hitMaybe
 			}
@@ -88,7 +91,9 @@ func credentialPath(p string) hit {
 
 // rootedCredentials are those of credentialPaths that begin at the root directory.
 // It is never changed.
-var rootedCredentials = slices.DeleteFunc(slices.Clone(credentialPaths), func(p *pattern) bool { return !strings.HasPrefix(p.prefix, "/") })
+var rootedCredentials = sync.OnceValue(func() []*pattern {
+	return slices.DeleteFunc(slices.Clone(credentialPaths()), func(p *pattern) bool { return !strings.HasPrefix(p.prefix, "/") })
+})
 
 // credentialGlob says whether an absolute path may be a file of secrets although
 // the names that lead there aren't known: "/e*/shadow". The others of the table
@@ -97,7 +102,7 @@ func credentialGlob(p string) hit {
 	if len(p) < 2 || p[0] != '/' || p[1] == anyText || !strings.ContainsAny(p, unknownBytes) {
 		return hitNo // of a path that is wholly unknown nothing is said
 	}
-	if slices.ContainsFunc(rootedCredentials, func(c *pattern) bool { return c.possible(p) }) {
+	if slices.ContainsFunc(rootedCredentials(), func(c *pattern) bool { return c.possible(p) }) {
 		return hitMaybe
 	}
 	return hitNo

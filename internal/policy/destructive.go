@@ -61,29 +61,18 @@ var destructiveRows = []destructiveRow{
 		"gh", "gcloud", "aws", "az", "security", "pass", "op", "bw", "kubectl", "vault", "git", "secret-tool", "gpg", "ssh-add", "doppler", "heroku", "npm", "glab", "lpass", "keyring", "docker-credential-*", "git-credential-*"}, credentialRead},
 }
 
-// destructiveIndex has the rows of each program. Names that end in a star are in
-// destructivePrefixes. Neither is ever changed.
-var destructiveIndex, destructivePrefixes = indexDestructive()
-
-type prefixRows struct {
-	prefix string
-	row    *destructiveRow
-}
-
-func indexDestructive() (map[string][]*destructiveRow, []prefixRows) {
-	index := make(map[string][]*destructiveRow)
-	var prefixes []prefixRows
-	for i := range destructiveRows {
-		row := &destructiveRows[i]
-		for _, p := range row.programs {
-			if prefix, ok := strings.CutSuffix(p, "*"); ok {
-				prefixes = append(prefixes, prefixRows{prefix, row})
-			} else {
-				index[p] = append(index[p], row)
-			}
+// about reports whether the row is about a program. A name that ends in a star is the
+// beginning of several.
+func (r *destructiveRow) about(program string) bool {
+	for _, p := range r.programs {
+		if p == program {
+			return true
+		}
+		if last := len(p) - 1; p[last] == '*' && strings.HasPrefix(program, p[:last]) {
+			return true
 		}
 	}
-	return index, prefixes
+	return false
 }
 
 // isDestructiveProgram reports whether the table has a row about a program.
@@ -92,10 +81,12 @@ func isDestructiveProgram(w word) bool {
 		return false
 	}
 	program := programName(w)
-	if destructiveIndex[program] != nil {
-		return true
+	for i := range destructiveRows {
+		if destructiveRows[i].about(program) {
+			return true
+		}
 	}
-	return slices.ContainsFunc(destructivePrefixes, func(p prefixRows) bool { return strings.HasPrefix(program, p.prefix) })
+	return false
 }
 
 // programName returns the base name that the table compares.
@@ -114,19 +105,17 @@ func destructive(words []word) (hit, *destructiveRow) {
 		return hitNo, nil
 	}
 	program := programName(words[0])
-	rows := destructiveIndex[program]
-	for _, p := range destructivePrefixes {
-		if strings.HasPrefix(program, p.prefix) {
-			rows = append(slices.Clone(rows), p.row)
-		}
-	}
-	if len(rows) == 0 {
-		return hitNo, nil
-	}
-	view := &commandView{program: program, args: words[1:]}
-	view.sub, view.rest = subcommand(program, view.args)
+	var view *commandView
 	best, found := hitNo, (*destructiveRow)(nil)
-	for _, r := range rows {
+	for i := range destructiveRows {
+		r := &destructiveRows[i]
+		if !r.about(program) {
+			continue
+		}
+		if view == nil {
+			view = &commandView{program: program, args: words[1:]}
+			view.sub, view.rest = subcommand(program, view.args)
+		}
 		if h := r.match(view); h > best {
 			best, found = h, r
 		}
@@ -136,28 +125,28 @@ func destructive(words []word) (hit, *destructiveRow) {
 
 // globalOptions are the options before the subcommand that take a value. It is
 // never changed.
-var globalOptions = map[string][]string{
-	"git":       gitGlobals,
-	"kubectl":   {"-n", "--namespace", "--context", "--cluster", "--kubeconfig", "-s", "--server", "--user", "--as"},
-	"docker":    {"-H", "--host", "-c", "--context", "--config", "-l", "--log-level"},
-	"helm":      {"-n", "--namespace", "--kube-context", "--kubeconfig"},
-	"npm":       {"--prefix", "-C", "--registry", "-w", "--workspace", "--userconfig"},
-	"yarn":      {"--cwd"},
-	"pnpm":      {"-C", "--dir", "--filter", "-F"},
-	"cargo":     {"--manifest-path", "--config", "-C", "-Z", "--color"},
-	"gh":        {"-R", "--repo", "--hostname"},
-	"aws":       {"--profile", "--region", "--endpoint-url", "--output"},
-	"gcloud":    {"--project", "--account", "--configuration"},
-	"systemctl": {"-H", "--host", "-M", "--machine", "-t", "--type"},
-	"terraform": {},
-	"poetry":    {"-C", "--directory", "-P", "--project"},
-	"zfs":       {},
+var globalOptions = table[[]string]{
+	{"git", gitGlobals},
+	{"kubectl", []string{"-n", "--namespace", "--context", "--cluster", "--kubeconfig", "-s", "--server", "--user", "--as"}},
+	{"docker", []string{"-H", "--host", "-c", "--context", "--config", "-l", "--log-level"}},
+	{"helm", []string{"-n", "--namespace", "--kube-context", "--kubeconfig"}},
+	{"npm", []string{"--prefix", "-C", "--registry", "-w", "--workspace", "--userconfig"}},
+	{"yarn", []string{"--cwd"}},
+	{"pnpm", []string{"-C", "--dir", "--filter", "-F"}},
+	{"cargo", []string{"--manifest-path", "--config", "-C", "-Z", "--color"}},
+	{"gh", []string{"-R", "--repo", "--hostname"}},
+	{"aws", []string{"--profile", "--region", "--endpoint-url", "--output"}},
+	{"gcloud", []string{"--project", "--account", "--configuration"}},
+	{"systemctl", []string{"-H", "--host", "-M", "--machine", "-t", "--type"}},
+	{"terraform", []string{}},
+	{"poetry", []string{"-C", "--directory", "-P", "--project"}},
+	{"zfs", []string{}},
 }
 
 // subcommand returns the first operand and the words after it. An unknown word
 // in its place is returned as it is.
 func subcommand(program string, args []word) (sub word, rest []word) {
-	takes := globalOptions[program]
+	takes, _ := globalOptions.row(program)
 	for i := 0; i < len(args); i++ {
 		t := args[i].text
 		switch {

@@ -29,9 +29,9 @@ func (a *analyzer) vim(p *part, name string, stdin *word) {
 }
 
 // exVerbs are commands of editors that start nothing. It is never changed.
-var exVerbs = set("", "q", "quit", "qa", "qall", "wq", "wqa", "wqall", "w", "wa", "wall", "write", "x", "xa", "exit", "set", "se", "setlocal", "syntax", "syn", "s", "d", "delete",
+var exVerbs = names{"", "q", "quit", "qa", "qall", "wq", "wqa", "wqall", "w", "wa", "wall", "write", "x", "xa", "exit", "set", "se", "setlocal", "syntax", "syn", "s", "d", "delete",
 	"m", "move", "t", "co", "copy", "j", "join", "p", "print", "n", "next", "prev", "nu", "number", "retab", "sort", "e", "edit", "enew", "noh", "nohlsearch", "u", "undo", "r", "read",
-	"a", "i", "c", "k", "l", "f", "h", "help", "y", "g", "v", "G", "V", "P", "Q", "H", "E", "W", "filetype", "colorscheme", "split", "sp", "vsplit", "vs", "tabe", "tabnew", "F", "z")
+	"a", "i", "c", "k", "l", "f", "h", "help", "y", "g", "v", "G", "V", "P", "Q", "H", "E", "W", "filetype", "colorscheme", "split", "sp", "vsplit", "vs", "tabe", "tabnew", "F", "z"}
 
 // exCommand judges commands for an editor: what follows "!" is run by a shell.
 func (a *analyzer) exCommand(p *part, w word) {
@@ -88,7 +88,7 @@ func exFault(s, segment, verb string) string {
 	case strings.Contains(segment, `\=`):
 		return "the expression"
 	case substitutes:
-	case !exVerbs[verb] || verb == "" && strings.IndexByte("@*", s[0]) >= 0:
+	case !exVerbs.has(verb) || verb == "" && strings.IndexByte("@*", s[0]) >= 0:
 		return "the editor command"
 	case strings.HasPrefix(verb, "se") && (strings.Contains(segment, "sh") || strings.Contains(segment, "p=") || strings.Contains(segment, "prg") || strings.Contains(segment, "expr")):
 		return "the setting"

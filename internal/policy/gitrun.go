@@ -72,9 +72,9 @@ func (a *analyzer) gitAssignment(p *part, w word) {
 
 // gitCommandKeys are what the last component of a setting's key is when its value
 // is a command. It is never changed.
-var gitCommandKeys = set("pager", "editor", "sshcommand", "askpass", "gitproxy", "fsmonitor", "external", "textconv", "command", "driver", "clean",
+var gitCommandKeys = names{"pager", "editor", "sshcommand", "askpass", "gitproxy", "fsmonitor", "external", "textconv", "command", "driver", "clean",
 	"smudge", "process", "helper", "program", "defaultkeycommand", "cmd", "uploadpack", "receivepack", "packobjectshook", "tocmd", "cccmd", "headercmd",
-	"sendmailcmd", "smtpserver", "browser", "httpd", "difffilter", "tunnel", "alternaterefscommand", "update", "path", "proxycommand")
+	"sendmailcmd", "smtpserver", "browser", "httpd", "difffilter", "tunnel", "alternaterefscommand", "update", "path", "proxycommand"}
 
 // gitSetting judges a setting whose value git may run.
 func (a *analyzer) gitSetting(p *part, key string, value word) {
@@ -91,7 +91,7 @@ func (a *analyzer) gitSetting(p *part, key string, value word) {
 		strings.HasPrefix(section, "include"), strings.HasSuffix(last, "insteadof"), section == "protocol", last == "templatedir", last == "vcs", last == "attributesfile":
 		a.fault("the git setting %q can name a command that git runs", show(key))
 	case section == "submodule" || section == "safe" || last == "smtpserver" && !strings.Contains(value.text, "/"):
-	case gitCommandKeys[last] || section == "pager":
+	case gitCommandKeys.has(last) || section == "pager":
 		if last == "helper" && !bang && !value.unknown && !strings.Contains(value.text, "/") {
 			return // the name of one of git's own
 		}
@@ -103,14 +103,14 @@ func (a *analyzer) gitSetting(p *part, key string, value word) {
 
 // gitOptions are the options of git's subcommands whose value is a command. It is
 // never changed.
-var gitOptions = map[string]runOption{
-	"clone": {short: "u", long: "upload-pack", takes: "bcojl"}, "fetch": {long: "upload-pack", takes: "joS"}, "pull": {long: "upload-pack", takes: "joSsX"},
-	"fetch-pack": {long: "upload-pack exec"}, "ls-remote": {long: "upload-pack exec", takes: "o"}, "archive": {long: "exec", takes: "o"},
-	"push": {long: "receive-pack exec", takes: "o"}, "send-pack": {long: "receive-pack exec"}, "remote": {long: "upload-pack"},
-	"rebase": {short: "x", long: "exec", takes: "sXCS"}, "difftool": {short: "x", long: "extcmd", takes: "t"},
-	"filter-branch": {long: "env-filter tree-filter index-filter parent-filter msg-filter commit-filter tag-name-filter setup", takes: "d"},
-	"send-email":    {long: "to-cmd cc-cmd header-cmd sendmail-cmd"}, "instaweb": {short: "db", long: "httpd browser", takes: "mp"}, "web--browse": {short: "b", long: "browser", takes: "tc"},
-	"daemon": {long: "access-hook"}, "shell": {short: "c"}, "svn": {long: "authors-prog", takes: "rA"},
+var gitOptions = table[runOption]{
+	{"clone", runOption{short: "u", long: "upload-pack", takes: "bcojl"}}, {"fetch", runOption{long: "upload-pack", takes: "joS"}}, {"pull", runOption{long: "upload-pack", takes: "joSsX"}},
+	{"fetch-pack", runOption{long: "upload-pack exec"}}, {"ls-remote", runOption{long: "upload-pack exec", takes: "o"}}, {"archive", runOption{long: "exec", takes: "o"}},
+	{"push", runOption{long: "receive-pack exec", takes: "o"}}, {"send-pack", runOption{long: "receive-pack exec"}}, {"remote", runOption{long: "upload-pack"}},
+	{"rebase", runOption{short: "x", long: "exec", takes: "sXCS"}}, {"difftool", runOption{short: "x", long: "extcmd", takes: "t"}},
+	{"filter-branch", runOption{long: "env-filter tree-filter index-filter parent-filter msg-filter commit-filter tag-name-filter setup", takes: "d"}},
+	{"send-email", runOption{long: "to-cmd cc-cmd header-cmd sendmail-cmd"}}, {"instaweb", runOption{short: "db", long: "httpd browser", takes: "mp"}}, {"web--browse", runOption{short: "b", long: "browser", takes: "tc"}},
+	{"daemon", runOption{long: "access-hook"}}, {"shell", runOption{short: "c"}}, {"svn", runOption{long: "authors-prog", takes: "rA"}},
 }
 
 // gitSubcommand follows the subcommands that run what they are given.
@@ -118,7 +118,7 @@ func (a *analyzer) gitSubcommand(p *part, sub string, args []word) {
 	outer := a.via
 	a.via = "git " + sub
 	defer func() { a.via = outer }()
-	if o, ok := gitOptions[sub]; ok {
+	if o, ok := gitOptions.row(sub); ok {
 		for _, v := range scanAll(args, o.short+o.takes, strings.Fields(o.long)...).values {
 			if v.long && v.in(o.long) || !v.long && strings.Contains(o.short, v.name) {
 				a.textWithMore(p, v.word)

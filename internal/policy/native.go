@@ -3,7 +3,6 @@ package policy
 import (
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Native is a tool of another agent in Abhed's words.
@@ -40,8 +39,20 @@ func AbhedTools() map[string]SubjectKind {
 
 // LookupNative returns what a tool's native name stands for, whatever host it comes
 // from: none if the table doesn't have it, two if the tool does two things. Upper
-// and lower case are one: hosts differ in nothing else for some tools.
-func LookupNative(name string) []Native { return nativeIndex()[strings.ToLower(name)] }
+// and lower case are one: hosts differ in nothing else for some tools. The result must
+// not be changed.
+func LookupNative(name string) []Native {
+	name = strings.ToLower(name)
+	from, is := slices.BinarySearch(nativeNames[:], name)
+	if !is {
+		return nil
+	}
+	to := from + 1
+	for to < len(nativeNames) && nativeNames[to] == name {
+		to++
+	}
+	return natives[from:to:to]
+}
 
 // NativeHosts returns the hosts of the table, sorted.
 func NativeHosts() []string {
@@ -65,24 +76,6 @@ func NativeNames(host string) []string {
 	}
 	return out
 }
-
-// nativeIndex is the table by name. It is made at the first use: most runs of a
-// command judge nothing.
-var nativeIndex = sync.OnceValue(func() map[string][]Native {
-	index := make(map[string][]Native, 512)
-	traits, tools := nativeTraits(), AbhedTools()
-	for _, row := range nativeRows() {
-		for name := range strings.FieldsSeq(row.names) {
-			name = strings.ToLower(name)
-			n := traits[name]
-			n.Tool, n.Kind = row.tool, tools[row.tool]
-			if !slices.Contains(index[name], n) {
-				index[name] = append(index[name], n)
-			}
-		}
-	}
-	return index
-})
 
 // nativeTraits holds what is special about a name, in lower case.
 func nativeTraits() map[string]Native {

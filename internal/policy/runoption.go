@@ -18,31 +18,31 @@ type runOption struct {
 
 // runOptions are the programs that have such options, by base name. It is never
 // changed.
-var runOptions = map[string]runOption{
-	"tar": tarOptions, "gtar": tarOptions, "bsdtar": tarOptions,
-	"rsync":   {short: "e", long: "rsh rsync-path", takes: "fBMT"},
-	"scp":     {short: "S", takes: "cFiJlPoXD"},
-	"sftp":    {short: "SD", takes: "bBcFiJlPoRsX"},
-	"sort":    {long: "compress-program", takes: "kotST"},
-	"man":     {short: "PH", long: "pager html", takes: "CLmMsSeEpr"},
-	"split":   {long: "filter", takes: "abClnt"},
-	"nc":      {short: "ec", takes: "iImMOpPqsTVwWXx"},
-	"ncat":    {short: "ec", long: "exec sh-exec", takes: "gGmdoxipswx"},
-	"netcat":  {short: "ec", takes: "gGiopqrswT"},
-	"tcpdump": {short: "z", takes: "BcCDEFGijmMrsTVwWyZ"},
-	"rg":      {long: "pre hostname-bin", takes: "ABCdEefgjMmrTt"},
-	"ag":      {long: "pager", takes: "ABCGgmp"},
-	"ack":     {long: "pager", takes: "ABCgm"},
-	"bat":     {long: "pager", takes: "HlmPrS"},
-	"batcat":  {long: "pager", takes: "HlmPrS"},
-	"delta":   {long: "pager"},
-	"wget":    {long: "use-askpass", takes: "oaeitOTwQPUARDIXl"},
-	"zip":     {long: "unzip-command", takes: "btnxi"},
-	"dpkg":    {long: "pre-invoke post-invoke"},
-	"install": {long: "strip-program", takes: "gmoStZ"},
-	"gpg":     {long: "photo-viewer agent-program dirmngr-program", takes: "uor"},
-	"fzf":     {long: "preview bind", takes: "fndmqv"},
-	"nodemon": {short: "x", long: "exec", takes: "ewid"},
+var runOptions = table[runOption]{
+	{"tar", tarOptions}, {"gtar", tarOptions}, {"bsdtar", tarOptions},
+	{"rsync", runOption{short: "e", long: "rsh rsync-path", takes: "fBMT"}},
+	{"scp", runOption{short: "S", takes: "cFiJlPoXD"}},
+	{"sftp", runOption{short: "SD", takes: "bBcFiJlPoRsX"}},
+	{"sort", runOption{long: "compress-program", takes: "kotST"}},
+	{"man", runOption{short: "PH", long: "pager html", takes: "CLmMsSeEpr"}},
+	{"split", runOption{long: "filter", takes: "abClnt"}},
+	{"nc", runOption{short: "ec", takes: "iImMOpPqsTVwWXx"}},
+	{"ncat", runOption{short: "ec", long: "exec sh-exec", takes: "gGmdoxipswx"}},
+	{"netcat", runOption{short: "ec", takes: "gGiopqrswT"}},
+	{"tcpdump", runOption{short: "z", takes: "BcCDEFGijmMrsTVwWyZ"}},
+	{"rg", runOption{long: "pre hostname-bin", takes: "ABCdEefgjMmrTt"}},
+	{"ag", runOption{long: "pager", takes: "ABCGgmp"}},
+	{"ack", runOption{long: "pager", takes: "ABCgm"}},
+	{"bat", runOption{long: "pager", takes: "HlmPrS"}},
+	{"batcat", runOption{long: "pager", takes: "HlmPrS"}},
+	{"delta", runOption{long: "pager"}},
+	{"wget", runOption{long: "use-askpass", takes: "oaeitOTwQPUARDIXl"}},
+	{"zip", runOption{long: "unzip-command", takes: "btnxi"}},
+	{"dpkg", runOption{long: "pre-invoke post-invoke"}},
+	{"install", runOption{long: "strip-program", takes: "gmoStZ"}},
+	{"gpg", runOption{long: "photo-viewer agent-program dirmngr-program", takes: "uor"}},
+	{"fzf", runOption{long: "preview bind", takes: "fndmqv"}},
+	{"nodemon", runOption{short: "x", long: "exec", takes: "ewid"}},
 }
 
 var tarOptions = runOption{short: "IF", long: "to-command use-compress-program checkpoint-action rsh-command rmt-command info-script new-volume-script", takes: "fCbTXKNVLHg"}
@@ -54,7 +54,7 @@ func (a *analyzer) runsArguments(p *part, name string, stdin *word) {
 	outer := a.via
 	a.via = name
 	defer func() { a.via = outer }()
-	if o, ok := runOptions[name]; ok {
+	if o, ok := runOptions.row(name); ok {
 		a.optionCommands(p, name, o, args)
 	}
 	switch name {
@@ -210,7 +210,7 @@ func withoutOptions(words []word) [][]word {
 	}
 	const most = 64
 	program := base(words[0].text)
-	takes := globalOptions[program]
+	takes, _ := globalOptions.row(program)
 	var out [][]word
 	size := 0
 	for reach := []int{1}; len(reach) > 0 && len(out) < most && size < maxCommand; {

@@ -39,22 +39,22 @@ type variables struct {
 
 // turningVariables give names another meaning in a way that no rule can follow.
 // It is never changed.
-var turningVariables = set("BASH_CMDS", "BASH_ALIASES", "EXECIGNORE", "BASHOPTS", "SHELLOPTS", "BASH_ENV", "ENV", "PS4", "BASH_FUNC",
-	"GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT")
+var turningVariables = names{"BASH_CMDS", "BASH_ALIASES", "EXECIGNORE", "BASHOPTS", "SHELLOPTS", "BASH_ENV", "ENV", "PS4", "BASH_FUNC",
+	"GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"}
 
 // zshVariables are the same in zsh, whose own tables are variables. It is never
 // changed.
-var zshVariables = set("aliases", "galiases", "saliases", "commands", "functions", "builtins", "options", "path", "fpath", "cdpath",
-	"nameddirs", "dis_aliases", "dis_functions", "ZDOTDIR", "NULLCMD", "READNULLCMD", "precmd_functions", "preexec_functions")
+var zshVariables = names{"aliases", "galiases", "saliases", "commands", "functions", "builtins", "options", "path", "fpath", "cdpath",
+	"nameddirs", "dis_aliases", "dis_functions", "ZDOTDIR", "NULLCMD", "READNULLCMD", "precmd_functions", "preexec_functions"}
 
 // commandVariables name commands that some program runs later. It is never
 // changed.
-var commandVariables = set("PAGER", "EDITOR", "VISUAL", "BROWSER", "GIT_EXTERNAL_DIFF", "GIT_SSH_COMMAND", "GIT_SSH",
-	"GIT_PROXY_COMMAND", "RSYNC_RSH", "CVS_RSH", "SVN_SSH", "RUSTC_WORKSPACE_WRAPPER", "CARGO_BUILD_RUSTC_WRAPPER", "PROMPT_COMMAND", "LESSOPEN", "LESSCLOSE", "FZF_DEFAULT_COMMAND", "MANPAGER", "RUSTC_WRAPPER")
+var commandVariables = names{"PAGER", "EDITOR", "VISUAL", "BROWSER", "GIT_EXTERNAL_DIFF", "GIT_SSH_COMMAND", "GIT_SSH",
+	"GIT_PROXY_COMMAND", "RSYNC_RSH", "CVS_RSH", "SVN_SSH", "RUSTC_WORKSPACE_WRAPPER", "CARGO_BUILD_RUSTC_WRAPPER", "PROMPT_COMMAND", "LESSOPEN", "LESSCLOSE", "FZF_DEFAULT_COMMAND", "MANPAGER", "RUSTC_WRAPPER"}
 
 // runsValue reports whether a program will run the value of a variable.
 func runsValue(name string) bool {
-	return commandVariables[name] || strings.HasSuffix(name, "_EDITOR") || strings.HasSuffix(name, "_PAGER") || strings.HasSuffix(name, "_ASKPASS")
+	return commandVariables.has(name) || strings.HasSuffix(name, "_EDITOR") || strings.HasSuffix(name, "_PAGER") || strings.HasSuffix(name, "_ASKPASS")
 }
 
 // turns reports whether a variable decides which program a name means, or what is
@@ -92,7 +92,7 @@ func (a *analyzer) sets(name string, value word, how setKind) {
 		a.via = name
 		a.textWithMore(&part{words: []word{{text: name}}}, value)
 		a.via = outer
-	case turningVariables[name] || strings.HasPrefix(name, "BASH_FUNC_") || strings.HasPrefix(name, "GIT_CONFIG_KEY_") || a.zsh && zshVariables[name]:
+	case turningVariables.has(name) || strings.HasPrefix(name, "BASH_FUNC_") || strings.HasPrefix(name, "GIT_CONFIG_KEY_") || a.zsh && zshVariables.has(name):
 		a.fault("%s changes what later names mean or what later programs run", name)
 	case turns(name):
 		v.turns = name
@@ -308,14 +308,14 @@ func (a *analyzer) declares(builtin string, args []word) {
 
 // shellNames are variables of the shell that no program sees. It is never
 // changed.
-var shellNames = set("REPLY", "MAPFILE", "OPTARG", "OPTIND", "COPROC")
+var shellNames = names{"REPLY", "MAPFILE", "OPTARG", "OPTIND", "COPROC"}
 
 // foreign says why no allow rule may cover a command line because of what it
 // sets beside its parts, or returns "".
 func (c *shellCall) foreign(e *evaluation) string {
 	v := &c.variables
 	for name, how := range v.set {
-		if e.harmless(name) || how == setInShell && !v.allexport && (shellNames[name] || isLower(name)) && e.in.Env.getenv(name) == "" {
+		if e.harmless(name) || how == setInShell && !v.allexport && (shellNames.has(name) || isLower(name)) && e.in.Env.getenv(name) == "" {
 			continue
 		}
 		return "the command line sets " + name + ", which isn't known to be harmless (permissions.env_harmless)"

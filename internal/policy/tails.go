@@ -84,7 +84,7 @@ func (c *shellCall) judgeTails(e *evaluation) {
 // find out. With more, where it is hardly a command, a rule must match whatever
 // follows.
 func (e *evaluation) tail(p *part, tail []word, more bool) (what string, cost int) {
-	if isDestructiveProgram(tail[0]) && !everydayWords[tail[0].text] {
+	if isDestructiveProgram(tail[0]) && !everydayWords.has(tail[0].text) {
 		cost += 16 * len(tail)
 		if h, row := destructive(tail); h == hitYes {
 			return fmt.Sprintf("%q may run %q (%s)", show(p.words[0].text), show(joinWords(tail)), row.name), cost
@@ -110,7 +110,7 @@ func (e *evaluation) tail(p *part, tail []word, more bool) (what string, cost in
 
 // everydayWords are names of the table that as an argument most often mean
 // something else. It is never changed.
-var everydayWords = set("pass", "op", "bw", "security", "vault", "keyring", "doppler", "wipe", "scrub", "halt", "init", "trash", "del")
+var everydayWords = names{"pass", "op", "bw", "security", "vault", "keyring", "doppler", "wipe", "scrub", "halt", "init", "trash", "del"}
 
 // mayStart reports whether the literal start of the pattern fits a program with
 // the arguments in rest, as far as they are known.

@@ -23,7 +23,7 @@ func (a *analyzer) simple(p *part, stdin *word) {
 	if programFold {
 		name = strings.ToLower(name)
 	}
-	p.inert = inert[name]
+	p.inert = inert.has(name)
 	outer := a.via
 	defer func() { a.via = outer }()
 	switch {
@@ -38,7 +38,7 @@ func (a *analyzer) simple(p *part, stdin *word) {
 		a.via = name
 		a.find(p)
 	default:
-		if w, ok := wrappers[name]; ok {
+		if w, ok := wrappers.row(name); ok {
 			a.via = name
 			a.wrapped(p, w, stdin)
 			return
