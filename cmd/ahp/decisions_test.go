@@ -217,7 +217,7 @@ func TestExplain(t *testing.T) {
 	h.run(t.Context(), nil, "", newExplain, "aaaa").want(t, exitUsage, "several decisions begin so")
 	h.run(t.Context(), nil, "", newExplain, "b").want(t, exitNegative, `"b" is no decision in `)
 	h.run(t.Context(), nil, "", newExplain, "").want(t, exitUsage, "empty id")
-	h.run(t.Context(), nil, "", newExplain).want(t, exitUsage, "found 0 arguments, expected the ID of a decision")
+	h.run(t.Context(), nil, "", newExplain, "a", "b").want(t, exitUsage, "found 2 arguments, expected the ID of one decision")
 	var x explained
 	r := h.run(t.Context(), nil, "", newExplain, "--json", "aaaa-1")
 	if err := strictjson.Unmarshal([]byte(r.stdout), &x, strictjson.Options{}); err != nil || x.Decision.ID != "aaaa-1" || len(x.Advice) != 6 || x.Files[0].Now != "same" {

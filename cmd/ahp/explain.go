@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/adapter"
+	"github.com/abhed/abhed/internal/hookd"
 	"github.com/abhed/abhed/internal/hooklog"
 	"github.com/abhed/abhed/internal/strictjson"
 	"github.com/abhed/abhed/internal/trust"
@@ -19,16 +21,27 @@ import (
 func newExplain(sys system) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "explain ID",
+		Use:   "explain [ID]",
 		Short: "Tell everything about one decision",
 		Long: `Print who was asked about one event, what each answered and in which time, what came of
 it, how the agent was told, and what to change if it should come out otherwise. ID is the
-event's, as "ahp log" shows it, or the beginning of only one.
+event's, as "ahp log" shows it, or the beginning of only one; without it, the newest
+decision that kept something from happening is explained: a refusal, or a question.
 
 AHP_HOME takes the place of the home folder. Exit codes: 0 done, 1 there is no such
 decision, 2 wrong use or a beginning of several ids, 3 the log can't be read.`,
-		Args: oneArgument("the ID of a decision, which \"ahp log\" shows"),
-		RunE: func(_ *cobra.Command, args []string) error { return runExplain(sys, args[0], asJSON) },
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("explain: found %d arguments, expected the ID of one decision, which \"ahp log\" shows, or none", len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return explainNewest(sys, asJSON)
+			}
+			return runExplain(sys, args[0], asJSON)
+		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
@@ -67,6 +80,29 @@ func runExplain(sys system, id string, asJSON bool) error {
 	case err != nil:
 		return failWith(exitFailed, err)
 	}
+	return sys.explain(e, asJSON)
+}
+
+// explainNewest explains the newest decision that a person is likely to ask about; the
+// canaries of "ahp doctor" are none.
+func explainNewest(sys system, asJSON bool) error {
+	dir, err := sys.logDir()
+	if err != nil {
+		return err
+	}
+	list, err := hooklog.Last(dir, 1, func(e *hooklog.Entry) bool {
+		return (e.Decision == hooklog.Deny || e.Decision == hooklog.Ask) && e.Tool != hookd.CanaryDeny && e.Tool != hookd.CanaryPass
+	})
+	switch {
+	case len(list) > 0: // a damaged line elsewhere is for "ahp verify"
+		return sys.explain(list[0], asJSON)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return failWith(exitFailed, err)
+	}
+	return failWith(exitNegative, fmt.Errorf("explain: nothing was refused or asked about in %s", dir))
+}
+
+func (sys system) explain(e *hooklog.Entry, asJSON bool) error {
 	x := &explained{Decision: e, Files: filesNow(e)}
 	x.Advice = x.advise()
 	if asJSON {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/internal/hookd"
 	"github.com/abhed/abhed/internal/hooklog"
 )
 
@@ -44,4 +45,18 @@ func TestLogNamesHosts(t *testing.T) {
 	h.run(t.Context(), nil, "", newLog, "--host", "codex").want(t, exitOK, "  pass     codex        PreToolUse       -                      7 ms  e\n")
 	h.run(t.Context(), nil, "", newLog, "--host", "gemini").want(t, exitOK, "No such decision is logged")
 	h.run(t.Context(), nil, "", newLog, "--host", "claud").want(t, exitUsage, "did you mean claude-code?")
+}
+
+// TestExplainNewest explains without an id.
+func TestExplainNewest(t *testing.T) {
+	h := newHome(t)
+	h.run(t.Context(), nil, "", newExplain).want(t, exitNegative, "nothing was refused or asked about in ")
+	h.decide(t, "pass-1", "ls", hooklog.Pass, nil)
+	h.run(t.Context(), nil, "", newExplain).want(t, exitNegative, "nothing was refused or asked about in ")
+	h.decide(t, "deny-1", "git push", hooklog.Deny, nil)
+	h.decide(t, "pass-2", "ls", hooklog.Pass, nil)
+	h.decide(t, "canary", "x", hooklog.Deny, func(e *hooklog.Entry) { e.Tool = hookd.CanaryDeny })
+	h.run(t.Context(), nil, "", newExplain).want(t, exitOK, "id            deny-1\n")
+	h.decide(t, "ask-1", "make deploy", hooklog.Ask, nil)
+	h.run(t.Context(), nil, "", newExplain, "--json").want(t, exitOK, `"id":"ask-1"`)
 }
