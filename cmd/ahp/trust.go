@@ -14,6 +14,7 @@ import (
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/validate"
+	"github.com/abhed/abhed/internal/ahpconfig"
 	"github.com/abhed/abhed/internal/trust"
 )
 
@@ -127,6 +128,7 @@ func (o *trustOptions) add(sys system, store *trust.Store, file string) error {
 	for i := range report.Warnings {
 		shown.Warnings = append(shown.Warnings, report.Warnings[i].String())
 	}
+	shown.Warnings = append(shown.Warnings, taken(sys, reg, path)...)
 	if base := filepath.Join(".ahp", "registration.json"); !strings.HasSuffix(path, string(filepath.Separator)+base) {
 		shown.Warnings = append(shown.Warnings, fmt.Sprintf("only a file %s of a project is looked for: this one counts where a link of that name leads to it", base))
 	}
@@ -170,7 +172,26 @@ func isTerminal(r io.Reader) bool {
 		return false
 	}
 	info, err := f.Stat()
-	return err == nil && info.Mode()&fs.ModeCharDevice != 0
+	if err != nil || info.Mode()&fs.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
+}
+
+// taken tells which backends are registered elsewhere under the same id: with both in
+// force every call would be refused.
+func taken(sys system, reg *ahp.Registration, path string) (out []string) {
+	loaded, err := ahpconfig.Load(ahpconfig.Options{Home: sys.getenv("AHP_HOME")})
+	if err != nil { // "ahp doctor" is for that
+		return nil
+	}
+	for _, b := range reg.Hooks {
+		if file := loaded.FileOf(b.ID); file != "" && file != path {
+			out = append(out, fmt.Sprintf("%s is registered in %s already, and a backend may be registered once: every call in this project will be refused until one of them has another id", b.ID, file))
+		}
+	}
+	return out
 }
 
 // result prints what came of it and returns what ends the command with code.

@@ -111,3 +111,32 @@ func TestTrustRefuses(t *testing.T) {
 	h.run(t.Context(), nil, dir, newTrust, "--list").want(t, exitFailed, "nothing is trusted")
 	h.run(t.Context(), nil, dir, newTrust, "--yes").want(t, exitFailed, store)
 }
+
+// TestTrustWarnsOfTheSameID has the project register what the user has registered.
+func TestTrustWarnsOfTheSameID(t *testing.T) {
+	h := newHome(t)
+	dir, _ := project(t, projectRegistration)
+	if r := h.run(t.Context(), nil, dir, newTrust, "--yes"); r.code != exitOK || strings.Contains(r.stdout, "already") {
+		t.Errorf("without another: %+v", r)
+	}
+	users := filepath.Join(h.dir, ".config", "ahp", "registration.json")
+	if err := os.MkdirAll(filepath.Dir(users), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(users, []byte(projectRegistration), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.run(t.Context(), nil, dir, newTrust, "--yes").want(t, exitOK, "warning: org.test.guard is registered in "+users+" already")
+}
+
+// TestTrustAsksNobody has standard input be a device that isn't a terminal.
+func TestTrustAsksNobody(t *testing.T) {
+	h := newHome(t)
+	dir, _ := project(t, projectRegistration)
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	h.run(t.Context(), null, dir, newTrust).want(t, exitUsage, "standard input is no terminal", "give --yes")
+}
