@@ -3,6 +3,7 @@ package e2e
 import (
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +27,9 @@ type agent struct {
 	name, host string
 	// pkg is the npm package whose version counts.
 	pkg string
+	// variable names, for an agent that is no package, the variable with the folder
+	// that its program is in, under the host's name.
+	variable string
 	// node22 says that it needs a newer Node than the common one.
 	node22 bool
 	// call is the tool call that makes marker.txt.
@@ -78,6 +82,7 @@ func agents() []agent {
 		{name: "copilot", host: "copilot", pkg: "@github/copilot", call: command("bash", described), limit: slow, prepare: copilot},
 		{name: "droid", host: "droid", pkg: "@factory/cli-linux-x64", call: command("Execute", `,"summary":"s","timeout":30,"riskLevel":"low","riskLevelReason":"x"`), limit: quick, prepare: droid},
 		{name: "cline", host: "cline", pkg: "cline", call: modelserver.Call{Name: "run_commands", Args: `{"commands":["` + marker + `"]}`}, limit: quick, prepare: cline},
+		{name: "crush", host: "crush", variable: "CRUSH_DIR", call: command("bash", described), limit: quick, prepare: crush},
 	}
 }
 
@@ -107,6 +112,20 @@ func chosen(t testing.TB) []agent {
 func agentsDir(t testing.TB, a agent) string {
 	t.Helper()
 	need := "agent-" + a.host
+	if a.variable != "" {
+		dir := os.Getenv(a.variable)
+		if dir == "" {
+			require.Missing(t, need, a.variable+" doesn't name the folder with "+a.host)
+		}
+		if _, err := os.Stat(filepath.Join(dir, a.host)); err != nil {
+			require.Missing(t, need, err.Error())
+		}
+		dir, err := filepath.Abs(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
 	if *agentsDirFlag == "" {
 		require.Missing(t, need, "no folder of agents: give -agents-dir or ABHED_AGENTS, and see e2e/install.sh")
 	}
@@ -122,9 +141,19 @@ func agentsDir(t testing.TB, a agent) string {
 	return dir
 }
 
-// version returns the version of the agent's package.
+// version returns the version of the agent's package, or what its program says.
 func (s *stage) version() string {
 	s.t.Helper()
+	if s.agent.variable != "" {
+		cmd := exec.Command(filepath.Join(s.bin, s.agent.host), "--version")
+		cmd.Dir, cmd.Env = s.repo, s.environ()
+		out, err := cmd.Output()
+		words := strings.Fields(string(out))
+		if err != nil || len(words) == 0 {
+			s.t.Fatalf("%s: %q, %v", strings.Join(cmd.Args, " "), out, err)
+		}
+		return strings.TrimPrefix(words[len(words)-1], "v")
+	}
 	b, err := os.ReadFile(s.program(s.agent.pkg, "package.json"))
 	if err != nil {
 		s.t.Fatal(err)

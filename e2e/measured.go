@@ -6,7 +6,8 @@
 //	go test ./e2e -agents=claude-code,pi   runs these alone
 //	go test ./e2e -update                  runs the whole matrix and writes internal/coverage/measured.json
 //
-// Without -agents-dir the folder is taken from ABHED_AGENTS. An agent that is not
+// Without -agents-dir the folder is taken from ABHED_AGENTS. crush is no package: it is
+// run where CRUSH_DIR names the folder with its program. An agent that is not
 // there is skipped, or fails where ABHED_REQUIRE names agent-HOST.
 //
 // It guarantees that a row says what happened to the file that the tool call

@@ -27,7 +27,7 @@ import (
 type stage struct {
 	t     testing.TB
 	agent agent
-	// bin is the folder of the agent's npm prefix, agents that of all.
+	// bin is the folder of the agent's npm prefix, or of its program, agents that of all.
 	bin, agents string
 	// root holds all else: home, repo (the agent's working folder) and tmp.
 	root, home, repo, tmp string
@@ -95,6 +95,9 @@ func stageIn(t testing.TB, agents string, a agent) *stage {
 	})
 	s := &stage{t: t, agent: a, agents: agents, bin: filepath.Join(agents, a.name), root: root,
 		home: filepath.Join(root, "home"), repo: filepath.Join(root, "repo"), tmp: filepath.Join(root, "tmp")}
+	if a.variable != "" {
+		s.bin = agents
+	}
 	for _, dir := range []string{s.home, s.repo, s.tmp} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
