@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"sync"
+	"unicode/utf8"
 
 	"github.com/abhed/abhed/internal/strictjson"
 )
@@ -26,8 +28,8 @@ type Ruleset struct {
 	starts [256][]*rule
 	// parsers is the only part that changes; it is safe for concurrent use.
 	parsers *parserPool
-	json    []byte
-	hash    string
+	// stored returns the rules as they are stored, and the hash of that.
+	stored func() (json []byte, hash string)
 }
 
 // RuleRef names a rule in a result.
@@ -69,12 +71,51 @@ func (r *Ruleset) finish() error {
 		}
 	}
 	r.parsers = &parserPool{}
-	b, err := encode(rulesJSON{snapshotVersion, r.lists, r.known})
+	store := func() (b []byte, hash string, err error) {
+		b, err = encode(rulesJSON{snapshotVersion, r.lists, r.known})
+		return b, digest(b), err
+	}
+	if r.storable() { // most are never stored
+		r.stored = sync.OnceValues(func() ([]byte, string) {
+			b, hash, err := store()
+			if err != nil {
+				panic(fmt.Sprintf("policy: bug: rules that can be stored can't be: %v", err))
+			}
+			return b, hash
+		})
+		return nil
+	}
+	b, hash, err := store()
 	if err != nil {
 		return fmt.Errorf("the rules can't be stored: %w", err)
 	}
-	r.json, r.hash = b, digest(b)
+	r.stored = func() ([]byte, string) { return b, hash }
 	return nil
+}
+
+// maxStorable is the size of rules about which storable says nothing.
+const maxStorable = 1 << 20
+
+// storable reports whether the rules are such that they can be stored. It may be wrong
+// about some that can.
+func (r *Ruleset) storable() bool {
+	size, valid := 0, true
+	text := func(list ...string) {
+		for _, s := range list {
+			size, valid = size+len(s)+64, valid && utf8.ValidString(s)
+		}
+	}
+	for _, list := range [...][]RuleText{r.lists.Deny, r.lists.Ask, r.lists.Allow} {
+		for i := range list {
+			text(list[i].Text, list[i].Origin.File, list[i].Origin.Key)
+		}
+	}
+	text(r.known.MCPServers...)
+	for name, kind := range r.known.Tools {
+		text(name)
+		valid = valid && int(kind) < len(subjectNames)
+	}
+	return valid && size <= maxStorable
 }
 
 func encode(v any) ([]byte, error) {
@@ -92,10 +133,16 @@ func digest(b []byte) string {
 
 // JSON returns the rules and what they were compiled against as canonical JSON.
 // The bytes are shared and must not be changed.
-func (r *Ruleset) JSON() []byte { return r.json }
+func (r *Ruleset) JSON() []byte {
+	b, _ := r.stored()
+	return b
+}
 
 // Hash returns the SHA-256 of JSON in lower-case hex.
-func (r *Ruleset) Hash() string { return r.hash }
+func (r *Ruleset) Hash() string {
+	_, hash := r.stored()
+	return hash
+}
 
 // Snapshot returns the rules together with env (its functions aside) as
 // canonical JSON, and the SHA-256 of that in lower-case hex: all that a later
