@@ -26,6 +26,7 @@ func TestUnknownWriters(t *testing.T) {
 		{"scribble", `{"edits":[{"path":"/etc/x","old":"a"}]}`, "ask"},
 		{"scribble", `{"command":"create","path":"/etc/x","file_text":"c"}`, "ask"},
 		{"scribble", `{"paths":` + many + `,"content":"c"}`, "ask"},
+		{"mcp__fs__write_file", `{"path":"/etc/x","content":"c"}`, "ask"},
 		{"own_writer", `{"path":"/etc/hosts","content":"c"}`, "deny"},
 		// Nothing that is forbidden, or nothing that is written.
 		{"scribble", `{"path":"x","content":"c"}`, "none"},
@@ -36,12 +37,19 @@ func TestUnknownWriters(t *testing.T) {
 		if got, reason := answer(t, b, call(root, tt.tool, tt.input)); got != tt.want {
 			t.Errorf("%s %s: %s (%s), want %s", tt.tool, tt.input, got, reason, tt.want)
 		}
-		if got, reason := answer(t, others, call(root, tt.tool, tt.input)); tt.tool == "scribble" && got != "none" {
+		if got, reason := answer(t, others, call(root, tt.tool, tt.input)); tt.tool != "own_writer" && got != "none" {
 			t.Errorf("without a rule about writing: %s: %s (%s)", tt.input, got, reason)
 		}
 		if got, _ := answer(t, everything, call(root, tt.tool, tt.input)); got != "deny" {
 			t.Errorf("with everything denied: %s: %s", tt.input, got)
 		}
+	}
+	e := call(root, "fs-write_file", `{"path":"/etc/x","content":"c"}`)
+	e.Tool.Origin = ahp.OriginMCP
+	e.Tool.MCP = &ahp.MCP{Server: ahp.MCPServer{ID: "fs"}, ToolName: "write_file", Provenance: "runtime",
+		Connection: ahp.Connection{Transport: "stdio", Gaps: []ahp.Gap{{Path: "command", Reason: "x"}, {Path: "args", Reason: "x"}, {Path: "cwd", Reason: "x"}}}}
+	if got, reason := answer(t, b, e); got != "ask" {
+		t.Errorf("of an MCP server: %s (%s)", got, reason)
 	}
 	word, reason := answer(t, b, call(root, "scribble", `{"path":"/etc/x","content":"c"}`), ahp.EffectDeny)
 	if word != "deny" || !strings.Contains(reason, "isn't known here and seems to write a file") || !strings.Contains(reason, "rules.json:1:19 rules.deny[0]") {
