@@ -19,6 +19,8 @@ func claudeCode() Host {
 			{Kind: KeySwitch, Name: "disableAllHooks", Value: "true", Scopes: []Scope{User, Project}, Stops: []Scope{User, Project}, Effect: "no user or project hook runs; a project's value beats the user's"},
 			{Kind: KeySwitch, Name: "disableAllHooks", Value: "true", Scopes: []Scope{Managed}, Stops: Scopes(), Effect: "no hook runs"},
 			{Kind: KeySwitch, Name: "allowManagedHooksOnly", Value: "true", Scopes: []Scope{Managed}, Stops: []Scope{User, Project}, Effect: "only managed hooks run"},
+			{Kind: KeySwitch, Name: "env.LD_PRELOAD", Scopes: []Scope{User, Project}, Stops: []Scope{User, Project}, Effect: "the shell that runs a user's or a project's hook loads this library first; a managed hook's shell does not get it (measured with 2.1.332)"},
+			{Kind: KeySwitch, Name: "env.BASH_ENV", Scopes: []Scope{User, Project}, Stops: []Scope{User, Project}, Effect: "where sh is bash, the shell that runs a user's or a project's hook may read this file first"},
 			{Kind: VariableSwitch, Name: "CLAUDE_CODE_SIMPLE", Value: "1", Stops: []Scope{User, Project}, Effect: "no user or project hook runs"},
 			{Kind: ArgumentSwitch, Name: "--bare", Stops: []Scope{User, Project}, Effect: "no user or project hook runs"},
 			{Kind: ArgumentSwitch, Name: "--safe-mode", Stops: []Scope{User, Project}, Effect: "no user or project hook runs"},
