@@ -148,7 +148,11 @@ func (l *Log) text(e *Entry, p chain.Place) ([]byte, error) {
 	if p.Continues != nil {
 		e.Continues = &Continued{Hash: p.Continues.Hash, Seq: p.Continues.Seq}
 	}
-	text, err := strictjson.Marshal(e)
+	text := e.canonicalText()
+	var err error
+	if text == nil {
+		text, err = strictjson.Marshal(e)
+	}
 	if err == nil {
 		text, err = l.scrub(text)
 	}
