@@ -117,6 +117,11 @@ func (l line) hand(socket string, c *Call, id *Identity) error {
 	if err := l.connect(socket); err != nil {
 		return err
 	}
+	if err := ownProgram(l.fd, id); err != nil {
+		// An older service is to hear that a newer program is here; the event isn't for it.
+		_ = l.send(appendCall(nil, &Call{Host: c.Host, Limit: c.Limit}, id))
+		return err
+	}
 	frame := appendCall(make([]byte, 0, min(len(c.Data), step)+1024), c, id)
 	if len(c.Data) <= step { // in one piece, which wakes the service once
 		frame = append(frame, c.Data...)
