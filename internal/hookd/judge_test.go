@@ -189,6 +189,11 @@ func TestLoopBreaker(t *testing.T) {
 	if lengths[1] >= lengths[0] {
 		t.Errorf("the texts have %v bytes, expected the second to be shorter", lengths)
 	}
+	// The same call, judged for another line of the host's.
+	w.do(hookd.Call{Data: bash("s", "t4", w.home, "rm -rf /"), Open: true})
+	if e := w.last(); e.Repeat != 4 {
+		t.Errorf("one call for two lines counts as repeated %d times", e.Repeat)
+	}
 	for name, data := range map[string][]byte{"another call": bash("s", "t9", w.home, "rm -rf /tmp"), "another session": bash("z", "t9", w.home, "rm -rf /")} {
 		w.do(hookd.Call{Data: data})
 		if e := w.last(); e.Repeat != 0 {

@@ -31,6 +31,8 @@ type judgement struct {
 	plan  *plan
 	state *hookstate.Session
 	entry *hooklog.Entry
+	// made is the event but for its native form.
+	made *harness.Prepared
 }
 
 // policy answers what could not be judged.
@@ -115,7 +117,9 @@ func (x *judgement) read() error {
 	if err := x.identify(); err != nil {
 		return err
 	}
-	return a.Validate()
+	a.Native = nil
+	x.made, err = harness.Prepare(a)
+	return err
 }
 
 // identify gives a call its id where the host gives none.
@@ -225,6 +229,9 @@ func (x *judgement) decide(ctx context.Context) (Answer, error) {
 		return Answer{}, err
 	}
 	opts := harness.DispatchOptions{Budget: x.left(), ObserveOnly: o != nil}
+	if x.event.AHP.Native == nil {
+		opts.Prepared = x.made
+	}
 	var asked *harness.Outcome
 	if len(x.plan.reg.Hooks) > 0 {
 		if asked, err = seat.h.Dispatch(ctx, x.event.AHP, caps, nil, opts); err != nil {
@@ -289,10 +296,8 @@ func (x *judgement) heard(o *ahp.Outcome) (err error) {
 	if x.entry.Answers, err = hooklog.AnswersOf(o.Trace); err != nil {
 		return err
 	}
-	e := *x.event.AHP
-	e.Native = nil // the log has what was judged
-	x.entry.Event, err = e.Encode()
-	return err
+	x.entry.Event = x.made.Text() // without its native form: the log has what was judged
+	return nil
 }
 
 // say turns an outcome into the host's answer, once it is in the log.
@@ -304,7 +309,7 @@ func (x *judgement) say(o *ahp.Outcome) (Answer, error) {
 		if err != nil {
 			return Answer{}, err
 		}
-		if repeat, err = x.state.Denied(key); err != nil {
+		if repeat, err = x.state.Denied(key, x.entry.Call); err != nil {
 			return Answer{}, err
 		}
 	}

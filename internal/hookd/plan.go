@@ -104,8 +104,7 @@ var errNoRegistration = errors.New("no AHP registration is in force: neither /et
 
 // load reads the registrations for w.
 func (j *Judge) load(h *adapter.Host, w where) (*plan, error) {
-	p := &plan{host: h, manifest: h.Manifest(), sessions: map[string]*seat{}}
-	p.manifest.ManagedPolicy.Scopes = []string{"user", "project", "managed"}
+	p := &plan{host: h, manifest: manifestOf(h), sessions: map[string]*seat{}}
 	o := ahpconfig.Options{File: w.registration, Home: w.home, Dir: w.project, Managed: j.opts.Managed}
 	store := trust.Open(filepath.Join(j.state, "trust.json"))
 	o.Trusted = store.Trusted
@@ -138,6 +137,14 @@ func (j *Judge) load(h *adapter.Host, w where) (*plan, error) {
 	p.learn(j)
 	p.protect = selfprotect.New(p.protected(j))
 	return p, nil
+}
+
+// manifestOf returns what this program promises for a host. A test holds that each is
+// valid.
+func manifestOf(h *adapter.Host) *ahp.Manifest {
+	m := h.Manifest()
+	m.ManagedPolicy.Scopes = []string{"user", "project", "managed"}
+	return m
 }
 
 // maxReads bounds how often registrations are read that change all the time.
@@ -247,7 +254,7 @@ func (p *plan) sit(j *Judge, session string) (*seat, error) {
 	}
 	s := p.sessions[session]
 	if s == nil {
-		h, err := harness.New(p.reg, harness.Options{Manifest: p.manifest, Open: j.open(p), CloseTimeout: j.opts.CloseTimeout})
+		h, err := harness.New(p.reg, harness.Options{Manifest: p.manifest, ManifestChecked: true, Open: j.open(p), CloseTimeout: j.opts.CloseTimeout})
 		if err != nil {
 			return nil, err
 		}

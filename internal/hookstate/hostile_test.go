@@ -87,7 +87,7 @@ func TestBounds(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := x.Denied(strings.Repeat("k", i*10)); err != nil {
+		if _, err := x.Denied(strings.Repeat("k", i*10), ""); err != nil {
 			t.Fatal(err)
 		}
 	}

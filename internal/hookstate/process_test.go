@@ -44,7 +44,7 @@ func play(role []string) int {
 		}
 	case "denied":
 		for range 25 {
-			n, err := x.Denied("k")
+			n, err := x.Denied("k", "")
 			if err != nil {
 				fmt.Println("!", err)
 				return 1

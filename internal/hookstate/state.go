@@ -141,6 +141,9 @@ type call struct {
 type denied struct {
 	Key   string `json:"key"`
 	Count int    `json:"count"`
+	// Call is the id of the call that was denied last, At when (milliseconds since 1970).
+	Call string `json:"call,omitempty"`
+	At   int64  `json:"at,omitempty"`
 }
 
 // Before returns the id of a call that begins, whose key is a hash of turn, tool and
@@ -213,17 +216,25 @@ func (x *Session) id(key string, ordinal int64) string {
 }
 
 // Denied counts another denial of a call and returns how often it was denied before.
-func (x *Session) Denied(key string) (before int, err error) {
-	key = bounded(key)
+// The same id within the window is the same call, which is judged for another of the
+// host's lines.
+func (x *Session) Denied(key, id string) (before int, err error) {
+	key, id = bounded(key), bounded(id)
+	now := x.store.opts.Now()
 	err = x.change(func(d *document) bool {
 		for i, e := range d.Denied {
-			if e.Key == key {
-				before = e.Count
-				d.Denied = append(d.Denied[:i:i], d.Denied[i+1:]...)
-				break
+			if e.Key != key {
+				continue
 			}
+			if id != "" && e.Call == id && now.Sub(time.UnixMilli(e.At)) < x.store.opts.Window {
+				before = e.Count - 1
+				return false
+			}
+			before = e.Count
+			d.Denied = append(d.Denied[:i:i], d.Denied[i+1:]...)
+			break
 		}
-		d.Denied = append(d.Denied, denied{key, before + 1})
+		d.Denied = append(d.Denied, denied{key, before + 1, id, now.UnixMilli()})
 		return true
 	})
 	return before, err

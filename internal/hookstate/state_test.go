@@ -38,7 +38,7 @@ func TestCallIDs(t *testing.T) {
 func TestDenied(t *testing.T) {
 	x := store(t, hookstate.Options{}).Session("codex", "s1")
 	for want := range 3 {
-		if got, err := x.Denied("k"); got != want || err != nil {
+		if got, err := x.Denied("k", ""); got != want || err != nil {
 			t.Errorf("%d, %v, want %d", got, err, want)
 		}
 	}
