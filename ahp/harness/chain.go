@@ -62,7 +62,7 @@ type Chain struct {
 // Begin starts a chain. Arguments and errors are those of Dispatch. ctx is the
 // whole call's: its end interrupts the chain wherever it is.
 func (h *Harness) Begin(ctx context.Context, e *ahp.Event, caps *ahp.Capabilities, st *ahp.State, opts DispatchOptions) (*Chain, error) {
-	text, err := h.checkDispatch(e, caps, st)
+	text, err := h.checkDispatch(e, caps, st, opts.Prepared)
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,8 @@ type DispatchOptions struct {
 	// under its own policy, and the Outcome is Expired; the end of ctx, in contrast,
 	// interrupts the call.
 	Budget time.Duration
+	// Prepared, if it is of the event that is dispatched, saves encoding it again.
+	Prepared *Prepared
 }
 
 // Outcome is what a dispatch came to, together with its observations.
@@ -95,10 +97,10 @@ func (x *Exchange) run() {
 }
 
 // checkDispatch checks the arguments of Dispatch, and returns the event's text.
-func (h *Harness) checkDispatch(e *ahp.Event, caps *ahp.Capabilities, st *ahp.State) (ahp.Raw, error) {
-	text, err := e.Encode()
+func (h *Harness) checkDispatch(e *ahp.Event, caps *ahp.Capabilities, st *ahp.State, made *Prepared) (ahp.Raw, error) {
+	text, err := made.textOf(e)
 	if err != nil {
-		return nil, fmt.Errorf("harness: invalid event: %w", err)
+		return nil, err
 	}
 	return text, h.checkAdvertised(e, caps, st)
 }

@@ -114,7 +114,11 @@ func (j *judgement) linksOf(base string) *node {
 		if _, there := j.look.link(at + "/" + first); !there {
 			return
 		}
-		real := j.look.real(at + "/" + rel)
+		named := at + "/" + rel
+		real := j.look.real(named)
+		if real == named {
+			return // it is found by its name
+		}
 		parts := s.split(real)
 		if s.suffix(parts).relation != direct && s.anchored.walk(parts, false).relation != direct {
 			to.add(s.trimmed(real), p)
