@@ -4,6 +4,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -92,6 +93,13 @@ func (l *look) real(p string) string {
 	return at
 }
 
+// mayExist is a quick look for what is almost never there, and isn't remembered then.
+func mayExist(p string) bool {
+	var st syscall.Stat_t
+	err := syscall.Lstat(p, &st)
+	return err != syscall.ENOENT && err != syscall.ENOTDIR
+}
+
 // exists reports whether something is at p, or may be.
 func (l *look) exists(p string) bool {
 	_, there := l.link(p)
@@ -129,18 +137,18 @@ func (j *judgement) linksOf(base string) *node {
 			add("", p.Path[1:], p)
 		}
 	} else {
-		has := j.entries(base) // most have next to none of them
 		last, is := "", false
 		for _, p := range s.relative {
-			if first := s.first(p.Path); first != last { // those of a host stand together
-				last, is = first, has(first)
+			first, _, _ := strings.Cut(p.Path, "/")
+			if first != last { // those of a host stand together
+				last, is = first, mayExist(base+"/"+first) // next to none is there
 			}
 			if is {
 				add(base, p.Path, p)
 			}
 		}
 		for name, p := range s.rooted {
-			if !has(name) {
+			if !mayExist(base + "/" + name) {
 				continue
 			}
 			if t, _ := j.look.link(base + "/" + name); t != "" {
