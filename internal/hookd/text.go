@@ -1,6 +1,7 @@
 package hookd
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -77,20 +78,27 @@ func hintOf(o *ahp.Outcome, d *ahp.Denial) (h hint) {
 }
 
 // askText is the reason of a question to the person, and of the refusal that stands in
-// for it.
+// for it. Why it is asked is what the backend says beside: "ask" has no room for it.
 func askText(o *ahp.Outcome, native bool) string {
-	who := "A policy"
+	who, why := "A policy", ""
 	for i := range o.Trace {
+		asks, said := false, ""
 		for _, e := range o.Trace[i].Effects {
-			if _, is := e.(*ahp.Ask); is {
-				who = o.Trace[i].By.Backend
+			switch e := e.(type) {
+			case *ahp.Ask:
+				asks = true
+			case *ahp.Notice:
+				said = ": " + e.Text
 			}
+		}
+		if asks {
+			who, why = o.Trace[i].By.Backend, said
 		}
 	}
 	if native {
-		return adapter.Clean(fmt.Sprintf("%s wants a person to decide about this call.", who))
+		return adapter.Clean(fmt.Sprintf("%s wants a person to decide about this call%s", who, cmp.Or(why, ".")))
 	}
-	return adapter.Clean(fmt.Sprintf("Refused: %s wants a person to decide about this call, and nobody can be asked from here.\nRetryable: no. Tell the person what you want to run and why.", who))
+	return adapter.Clean(fmt.Sprintf("Refused: %s wants a person to decide about this call, and nobody can be asked from here%s\nRetryable: no. Tell the person what you want to run and why.", who, cmp.Or(why, ".")))
 }
 
 // withheldText stands in place of content that may not be seen.

@@ -135,6 +135,9 @@ func (b *Backend) Intercept(ctx context.Context, q *ahp.Intercept) ([]ahp.Effect
 	case policy.Allow:
 	case policy.Ask:
 		answer.AskOrDeny(clip(v.reason + " Nobody can be asked here."))
+		if answer.Can(ahp.EffectAsk, ahp.EffectMessage) { // "ask" itself has no room for a reason
+			answer.Add(&ahp.Notice{Text: clip(v.reason)})
+		}
 	default:
 		answer.Deny(clip(v.reason))
 	}
