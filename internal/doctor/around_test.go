@@ -132,6 +132,17 @@ func TestAround(t *testing.T) {
 	}
 }
 
+// TestHomeIsTheProject: the user's files aren't looked at a second time as a project's.
+func TestHomeIsTheProject(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.install("claude-code", hostconf.User)
+	w.o.Roots.Project = w.o.Roots.Home
+	if r := w.run("claude-code"); r.Wrong {
+		t.Errorf("%s", r.Text(true))
+	}
+}
+
 // TestWholeLog: with --log what is wrong at the log's begin is found in a long one too.
 func TestWholeLog(t *testing.T) {
 	t.Parallel()

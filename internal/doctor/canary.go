@@ -92,7 +92,7 @@ func (s *site) canary(ctx context.Context, k hook, native string, refuse bool) b
 	case !refuse && !silent:
 		return bad("canary-form", fmt.Sprintf("the canary that has to pass was answered with %s and %q, %q", r.exit, short(r.stdout, 100), short(r.stderr, 100)), s.why(k))
 	case r.entry == nil:
-		return bad("canary-log", "the line answered, and ahp's log has no decision on the canary: something else answers in its place", s.why(k))
+		return bad("canary-log", "the line answered, and ahp's log has no decision on the canary: something else answers in its place, or ahp could judge nothing, which is told above then", s.why(k))
 	case refuse:
 		want, err := s.refusal(native, r)
 		if err != nil {

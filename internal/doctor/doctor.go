@@ -119,6 +119,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Reach == 0 {
 		o.Reach = 5 * time.Second
 	}
+	if o.Roots.Project == o.Roots.Home { // its files are the user's
+		o.Roots.Project = ""
+	}
 	scrub, err := chain.Scrubber(nil)
 	if err != nil {
 		return nil, err

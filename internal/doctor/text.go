@@ -31,11 +31,11 @@ func (r *Report) Text(verbose bool) string {
 	}
 	switch {
 	case counts[Wrong] > 0:
-		fmt.Fprintf(&b, "%d wrong, %d warnings, %d notes.\n", counts[Wrong], counts[Warning], counts[Note])
+		fmt.Fprintf(&b, "%d wrong, %s, %s.\n", counts[Wrong], number(counts[Warning], "warning"), number(counts[Note], "note"))
 	case counts[Warning] > 0:
-		fmt.Fprintf(&b, "Nothing is wrong; %d warnings, %d notes.\n", counts[Warning], counts[Note])
+		fmt.Fprintf(&b, "Nothing is wrong; %s, %s.\n", number(counts[Warning], "warning"), number(counts[Note], "note"))
 	default:
-		fmt.Fprintf(&b, "Nothing is wrong; %d checks.\n", counts[OK])
+		fmt.Fprintf(&b, "Nothing is wrong; %s.\n", number(counts[OK], "check"))
 	}
 	return b.String()
 }
@@ -71,4 +71,12 @@ func grouped(list []Finding) []Finding {
 		out = append(out, groups[k]...)
 	}
 	return out
+}
+
+// number returns n things in words.
+func number(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -20,7 +20,7 @@ func TestText(t *testing.T) {
 		{Host: "codex", Level: Note, Check: "version", What: "unknown"},
 		{Host: "codex", Scope: "user", Level: OK, Check: "canary", What: "sent"},
 	}}
-	want := "codex, user scope\n  wrong   switch: off\n          at /f:1\n          to do: remove it\ncodex\n  note    version: unknown\n1 wrong, 0 warnings, 1 notes.\n"
+	want := "codex, user scope\n  wrong   switch: off\n          at /f:1\n          to do: remove it\ncodex\n  note    version: unknown\n1 wrong, 0 warnings, 1 note.\n"
 	if diff := cmp.Diff(want, r.Text(false)); diff != "" {
 		t.Error(diff)
 	}
@@ -29,7 +29,7 @@ func TestText(t *testing.T) {
 		t.Error(diff)
 	}
 	r.Findings = r.Findings[:1]
-	if got := r.Text(false); got != "Nothing is wrong; 1 checks.\n" {
+	if got := r.Text(false); got != "Nothing is wrong; 1 check.\n" {
 		t.Errorf("%q", got)
 	}
 }
