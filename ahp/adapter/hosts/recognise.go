@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/abhed/abhed/ahp/adapter"
@@ -51,6 +52,9 @@ func Recognise(named *adapter.Host, data []byte, markers map[string]string) *ada
 	if named == nil || named.Name != "claude-code" && named.Name != "copilot" {
 		return named
 	}
+	if plain(data, markers) {
+		return named
+	}
 	data, err := adapter.Trim(data)
 	if err != nil {
 		return named
@@ -74,6 +78,32 @@ func Recognise(named *adapter.Host, data []byte, markers map[string]string) *ada
 		return continuecli.Host()
 	}
 	return named
+}
+
+// plain reports, of most that Claude Code sends and without reading it as JSON, that it
+// has no sign of another host: no member anywhere that would be one, no variable, and no
+// path of a transcript that is empty. A name may be spelled with escapes, so that what
+// has any is read.
+func plain(data []byte, markers map[string]string) bool {
+	if markers["COPILOT_CLI"] != "" || markers["CURSOR_VERSION"] != "" || bytes.Contains(data, []byte(`\u`)) {
+		return false
+	}
+	for _, name := range []string{"hookEventName", "cursor_version", "conversation_id", "sessionId", "timestamp"} {
+		if bytes.Contains(data, []byte(name)) {
+			return false
+		}
+	}
+	const path = `"transcript_path"`
+	for rest := data; ; {
+		at := bytes.Index(rest, []byte(path))
+		if at < 0 {
+			return true
+		}
+		rest = rest[at+len(path):]
+		if bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n:"), []byte(`""`)) {
+			return false
+		}
+	}
 }
 
 // sender returns the name of the host that a payload is of, "" for Claude Code. Each of
