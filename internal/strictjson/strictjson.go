@@ -112,8 +112,13 @@ func Marshal(v any) ([]byte, error) { return json.Marshal(v, json.Deterministic(
 // Canonical returns data as canonical JSON: RFC 8785, except that number
 // literals stay as written. data must be valid JSON within the default bounds.
 func Canonical(data []byte) ([]byte, error) {
-	if len(data) <= DefaultMaxBytes && IsCanonical(data) {
-		return bytes.Clone(data), nil
+	if len(data) <= DefaultMaxBytes {
+		if IsCanonical(data) {
+			return bytes.Clone(data), nil
+		}
+		if text := ordered(data); text != nil {
+			return text, nil
+		}
 	}
 	return canonicalize(data)
 }
