@@ -59,6 +59,8 @@ type service struct {
 	listen *net.UnixListener
 	made   fs.FileInfo // of the socket
 	slots  chan struct{}
+	// readers are readers of connections that are at rest.
+	readers sync.Pool
 
 	mu      sync.Mutex // guards what follows
 	started time.Time
@@ -84,6 +86,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	}
 	o.Judge.Mode = hooklog.ModeService
 	s := &service{opts: o, slots: make(chan struct{}, o.MaxCalls), started: time.Now(), last: time.Now()}
+	s.readers.New = func() any { return bufio.NewReaderSize(nil, 8<<10) }
 	state, err := hooklog.StateDir(o.Judge.Home)
 	if err != nil {
 		return err
@@ -262,7 +265,7 @@ func (s *service) serve(conn *net.UnixConn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Now().Add(frameTime))
-	fields, err := hookline.ReadFrame(bufio.NewReaderSize(conn, 8<<10), hookline.MaxEvent+hookline.MaxSmall)
+	fields, err := s.read(conn)
 	if err != nil || len(fields) == 0 {
 		return
 	}
@@ -289,6 +292,17 @@ func (s *service) serve(conn *net.UnixConn) {
 		return
 	}
 	_, _ = conn.Write(encodeAnswer(a))
+}
+
+// read reads the frame of a call.
+func (s *service) read(conn *net.UnixConn) ([][]byte, error) {
+	r := s.readers.Get().(*bufio.Reader)
+	r.Reset(conn)
+	defer func() {
+		r.Reset(nil)
+		s.readers.Put(r)
+	}()
+	return hookline.ReadFrame(r, hookline.MaxEvent+hookline.MaxSmall)
 }
 
 // controlMagic begins a frame that is no call.
