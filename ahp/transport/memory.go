@@ -107,6 +107,7 @@ func (m *memory) Exchange(ctx context.Context, msg []byte) ([]byte, error) {
 	case <-ctx.Done():
 		return nil, ended(ctx, "waiting for a reply")
 	case <-m.ctx.Done():
+		stop() // here, since leaving keeps AfterFunc from doing it if it hasn't begun
 		return nil, closedFailure()
 	}
 }
