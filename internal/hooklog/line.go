@@ -40,6 +40,16 @@ func (e *Entry) canonicalText() []byte {
 	l.flag("duplicate", e.Duplicate)
 	l.event(e.Event)
 	l.text("hash", e.Hash)
+	l.rest(e)
+	l.buf[len(l.buf)-1] = '}' // in the place of the last comma
+	if l.odd {
+		return nil
+	}
+	return l.buf
+}
+
+// rest writes the members behind the hash.
+func (l *line) rest(e *Entry) {
 	l.optional("host", e.Host)
 	l.optional("hostVersion", e.HostVersion)
 	l.optional("id", e.ID)
@@ -77,11 +87,6 @@ func (e *Entry) canonicalText() []byte {
 		}
 		l.end(']')
 	}
-	l.buf[len(l.buf)-1] = '}' // in the place of the last comma
-	if l.odd {
-		return nil
-	}
-	return l.buf
 }
 
 func (l *line) answers(list []Answer) {
