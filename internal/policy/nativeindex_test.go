@@ -16,18 +16,7 @@ var update = flag.Bool("update", false, "write nativeindex.go")
 
 // TestNativeIndex holds that the index is that of the table.
 func TestNativeIndex(t *testing.T) {
-	index := map[string][]Native{}
-	traits, tools := nativeTraits(), AbhedTools()
-	for _, row := range nativeRows() {
-		for name := range strings.FieldsSeq(row.names) {
-			name = strings.ToLower(name)
-			n := traits[name]
-			n.Tool, n.Kind = row.tool, tools[row.tool]
-			if !slices.Contains(index[name], n) {
-				index[name] = append(index[name], n)
-			}
-		}
-	}
+	index := indexOfRows()
 	var names, rows bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(index)) {
 		for _, n := range index[name] {
@@ -77,4 +66,21 @@ var natives = [...]Native{
 			t.Errorf("%sx is known", name)
 		}
 	}
+}
+
+// indexOfRows is the table by name.
+func indexOfRows() map[string][]Native {
+	index := map[string][]Native{}
+	traits, tools := nativeTraits(), AbhedTools()
+	for _, row := range nativeRows() {
+		for name := range strings.FieldsSeq(row.names) {
+			name = strings.ToLower(name)
+			n := traits[name]
+			n.Tool, n.Kind = row.tool, tools[row.tool]
+			if !slices.Contains(index[name], n) {
+				index[name] = append(index[name], n)
+			}
+		}
+	}
+	return index
 }
