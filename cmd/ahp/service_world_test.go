@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,19 +25,20 @@ type account struct {
 	rules, registration           string
 }
 
-// program makes this test binary the command at path, as a file of its own.
+// program makes this test binary the command at path, as a file of its own. Another
+// process writes it: what this one has open for writing, a child that another test starts
+// at that moment has open too, and then it can't be run.
 func program(t *testing.T, path string) string {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(self)
-	if err == nil {
-		err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o700))
-	}
-	if err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
+	}
+	if out, err := exec.Command(require.Path(t, "sh"), "-c", `cp "$1" "$2"`, "sh", self, path).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
 	return path
 }
