@@ -68,7 +68,7 @@ func TestHungBackendIsEnded(t *testing.T) {
 	link, stderr := start(t, "", ahp.LifecyclePersistent, transport.StdioOptions{})
 	mustExchange(t, link, "ok-1")
 	for i := range 65 {
-		_, err := exchange(t, link, fmt.Sprintf("silent-%d", i), time.Millisecond)
+		_, err := exchange(t, link, fmt.Sprintf("silent-%d", i), 30*time.Millisecond) // enough to be sent on a busy machine
 		wantClass(t, err, ahp.FailDeadline)
 		stderr.wait(t, "got", i+2) // so that each was really sent
 	}

@@ -119,7 +119,7 @@ func (g *Gate) toolEvent(t ahp.EventType, turnID string, b *agent.Batch, c polic
 }
 
 func toolOf(c policy.Call) ahp.Tool {
-	return ahp.Tool{Name: c.Tool, Input: ahp.Raw(c.Args), Origin: ahp.OriginNative, Kind: kindOf(c.Tool)}
+	return ahp.Tool{Name: c.Tool, Input: ahp.Raw(c.Args), Origin: ahp.OriginNative, Kind: policy.KindOf(c.Tool)}
 }
 
 // wireBatch returns the batch that a call is of, nil for none.
@@ -128,24 +128,6 @@ func wireBatch(b *agent.Batch) *ahp.Batch {
 		return nil
 	}
 	return &ahp.Batch{ID: b.ID, CallIDs: b.CallIDs}
-}
-
-// kindOf describes a built-in tool; it is descriptive and grounds nothing.
-func kindOf(tool string) string {
-	switch tool {
-	case "bash":
-		return "shell"
-	case "read":
-		return "file_read"
-	case "write":
-		return "file_write"
-	case "edit":
-		return "file_edit"
-	case "glob", "grep":
-		return "search"
-	default:
-		return ""
-	}
 }
 
 // before returns the proposal of the call. A second one, on changed input, has the

@@ -1,22 +1,12 @@
 package hookd
 
-import (
-	"net"
-	"os"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// ownPeer reports whether the other end is a process of this account.
-func ownPeer(conn *net.UnixConn) bool {
-	raw, err := conn.SyscallConn()
+// peerUID returns the account of the process at the other end of a socket.
+func peerUID(fd int) (int, error) {
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
-		return false
+		return 0, err
 	}
-	own := false
-	err = raw.Control(func(fd uintptr) {
-		cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		own = err == nil && int(cred.Uid) == os.Getuid()
-	})
-	return err == nil && own
+	return int(cred.Uid), nil
 }

@@ -37,6 +37,26 @@ func AbhedTools() map[string]SubjectKind {
 	}
 }
 
+// KindOf returns the word by which AHP events describe a tool of Abhed's, "" for one
+// that has none. It is descriptive, and no ground for authority.
+func KindOf(tool string) string {
+	switch tool {
+	case toolBash:
+		return "shell"
+	case toolRead:
+		return "file_read"
+	case toolWrite:
+		return "file_write"
+	case toolEdit:
+		return "file_edit"
+	case "glob", "grep":
+		return "search"
+	case "fetch", "task":
+		return tool
+	}
+	return ""
+}
+
 // LookupNative returns what a tool's native name stands for, whatever host it comes
 // from: none if the table doesn't have it, two if the tool does two things. Upper
 // and lower case are one: hosts differ in nothing else for some tools. The result must

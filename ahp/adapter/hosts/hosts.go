@@ -8,6 +8,8 @@
 package hosts
 
 import (
+	"cmp"
+
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/adapter"
 	"github.com/abhed/abhed/ahp/adapter/auggie"
@@ -108,19 +110,5 @@ func kind(t *ahp.Tool) string {
 	if native == nil {
 		return "other"
 	}
-	switch native[0].Tool {
-	case "bash":
-		return "shell"
-	case "read":
-		return "file_read"
-	case "write":
-		return "file_write"
-	case "edit":
-		return "file_edit"
-	case "glob", "grep":
-		return "search"
-	case "fetch", "task":
-		return native[0].Tool
-	}
-	return "other"
+	return cmp.Or(policy.KindOf(native[0].Tool), "other")
 }
