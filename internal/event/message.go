@@ -17,12 +17,34 @@ type Message struct {
 	Parts []Part `json:"parts"`
 }
 
-// Part is one part of a message: exactly one of its members is set.
+// Part is one part of a message: exactly one of its members is set, but for Seal,
+// which also stands beside Text, Reasoning or ToolCall.
 type Part struct {
 	Text       *string     `json:"text,omitzero"`
 	Reasoning  *string     `json:"reasoning,omitzero"`
 	ToolCall   *ToolCall   `json:"tool_call,omitzero"`
 	ToolResult *ToolResult `json:"tool_result,omitzero"`
+	Image      *Image      `json:"image,omitzero"`
+	Seal       *Seal       `json:"seal,omitzero"`
+}
+
+// Seal is what a provider wants back unchanged with the part that it came with: a
+// signature, encrypted reasoning. Nobody else can read it, and no other provider
+// accepts it, so it is sent to Origin alone.
+type Seal struct {
+	// Origin names the API, the provider and the model that made it.
+	Origin string `json:"origin"`
+	// Kind is the client's own word for what it is.
+	Kind string `json:"kind,omitempty"`
+	// ID is the id that the provider gave the part, "" if none.
+	ID   string `json:"id,omitempty"`
+	Data string `json:"data"`
+}
+
+// Image is a picture. Data is base64.
+type Image struct {
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
 }
 
 // ToolCall is a call as the model wrote it. Args is the text that the model
@@ -39,6 +61,8 @@ type ToolResult struct {
 	Name    string `json:"name"`
 	Content string `json:"content"`
 	IsError bool   `json:"is_error,omitzero"`
+	// Images come with the text, for models that take them.
+	Images []Image `json:"images,omitempty"`
 }
 
 // TextPart returns a part that holds text.
@@ -67,10 +91,12 @@ func (m *Message) ToolCalls() []*ToolCall {
 }
 
 // Usage counts the tokens of one model reply. A nil pointer is unknown, which is
-// not zero.
+// not zero. No token is in two counts: Input is what was neither read from a cache
+// nor written to one. Reasoning is a part of Output.
 type Usage struct {
 	Input      *int64 `json:"input,omitzero"`
 	Output     *int64 `json:"output,omitzero"`
 	CacheRead  *int64 `json:"cache_read,omitzero"`
 	CacheWrite *int64 `json:"cache_write,omitzero"`
+	Reasoning  *int64 `json:"reasoning,omitzero"`
 }

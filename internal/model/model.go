@@ -25,6 +25,8 @@ type (
 	Part       = event.Part
 	ToolCall   = event.ToolCall
 	ToolResult = event.ToolResult
+	Image      = event.Image
+	Seal       = event.Seal
 	Usage      = event.Usage
 )
 
@@ -37,12 +39,17 @@ type ToolSpec struct {
 }
 
 // Request is one model call. The client reads it only during Stream and changes
-// nothing. Messages are append-only over a session: a client may keep the
-// encoded form of a *Message it has seen.
+// nothing. A *Message is immutable, and most requests begin with the messages of
+// the one before: a client keeps the encoded form of what it has seen.
 type Request struct {
 	System   string
 	Messages []*Message
 	Tools    []ToolSpec
+	// Output, if not nil, is the JSON Schema (an object's) that the final answer must
+	// fit; a client whose API can't enforce that ignores it.
+	Output []byte
+	// MaxOutput bounds the reply in tokens; 0 leaves it to the configuration.
+	MaxOutput int64
 }
 
 // Finish says why a reply ended.
@@ -78,6 +85,11 @@ type Delta struct {
 }
 
 // Client speaks one model API. It is used by one goroutine at a time.
+//
+// A client sends a part's Seal back only if its Origin is its own; of a part of
+// another origin it sends what is readable as far as its API takes that. Images
+// are sent where the API has them; whether the model takes them is the caller's to
+// know.
 type Client interface {
 	// Stream sends req and calls onDelta, on the calling goroutine, for every piece
 	// of text as soon as it has arrived. It makes one attempt: retries are the
@@ -109,6 +121,13 @@ const (
 	ErrMalformed ErrorKind = "malformed"
 	// ErrStalled: no byte came for longer than the stall limit.
 	ErrStalled ErrorKind = "stalled"
+	// ErrOverflow: the endpoint says that the request doesn't fit the model's context
+	// window. The loop may make it smaller and try again.
+	ErrOverflow ErrorKind = "context_overflow"
+	// ErrReplay: the endpoint refused reasoning or a signature that was sent back. The
+	// client has dropped every seal that it knows and won't send them again, so that
+	// one more attempt may succeed.
+	ErrReplay ErrorKind = "replay"
 )
 
 // Error is a failed model call. Its text never holds a credential.
@@ -142,7 +161,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Retryable reports whether the same request may succeed later.
 func (e *Error) Retryable() bool {
 	switch e.Kind {
-	case ErrConnect, ErrRateLimit, ErrServer, ErrCut, ErrStalled, ErrMalformed:
+	case ErrConnect, ErrRateLimit, ErrServer, ErrCut, ErrStalled, ErrMalformed, ErrReplay:
 		return true
 	default:
 		return e.Status == 408

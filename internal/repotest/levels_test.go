@@ -79,7 +79,8 @@ func levels() []level {
 		{pattern: "internal/tool", level: 7},
 		{pattern: "internal/control", level: 7},
 		{pattern: "internal/agent", level: 8},
-		{pattern: "internal/model/sse", level: 8},
+		{pattern: "internal/model/sse", level: 7},
+		{pattern: "internal/model/httpapi", level: 8}, // what the clients over HTTP share
 		{pattern: "internal/model/modeltest", level: 8, testOnly: true},
 		{pattern: "internal/model/*", level: 9},
 		{pattern: "internal/tool/tooltest", level: 8, testOnly: true},
@@ -87,6 +88,7 @@ func levels() []level {
 		{pattern: "internal/session", level: 9},
 		{pattern: "internal/extension", level: 9},
 		{pattern: "internal/mcp", level: 9},
+		{pattern: "internal/memory", level: 8}, // AGENTS.md, ABHED.md and skills
 		{pattern: "internal/gate", level: 10},
 		{pattern: "internal/tui", level: 11},
 		{pattern: "internal/rpcmode", level: 11},

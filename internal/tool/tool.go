@@ -14,6 +14,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/policy"
 	"github.com/abhed/abhed/internal/strictjson"
 )
@@ -52,6 +53,9 @@ type Result struct {
 	// Content is the text for the model: valid UTF-8 without NUL.
 	Content string
 	IsError bool
+	// Images come with the text where the model takes images. They are dropped if
+	// somebody who can only see text changes or withholds the result.
+	Images []event.Image
 	// TimedOut says that the tool's own time limit ended it.
 	TimedOut bool
 	// WorkDir, when not empty, is the working directory of the calls that follow.
