@@ -25,6 +25,16 @@ const (
 	TypeNotice           Type = "notice"
 	TypeRecordRepaired   Type = "record.repaired"
 	TypeHeadSigned       Type = "head.signed"
+
+	TypeApprovalRequested Type = "approval.requested"
+	TypeQuestionRequested Type = "question.requested"
+	TypeQuestionAnswered  Type = "question.answered"
+	TypeContextReduced    Type = "context.reduced"
+	TypeModelSwitched     Type = "model.switched"
+	TypeModeChanged       Type = "mode.changed"
+	TypeAgentStarted      Type = "agent.started"
+	TypeAgentEnded        Type = "agent.ended"
+	TypeServerChanged     Type = "mcp.changed"
 )
 
 // SessionStarted opens a record.
@@ -79,6 +89,10 @@ type UserMessage struct {
 	RewrittenBy []string `json:"rewritten_by,omitempty"`
 	// Deferred says that the text is the oldest of the Later that waited.
 	Deferred bool `json:"deferred,omitzero"`
+	// Images came with the text.
+	Images []Image `json:"images,omitempty"`
+	// Steered says that the text reached a run that was going on already.
+	Steered bool `json:"steered,omitzero"`
 }
 
 // TurnStarted opens turn N, counted from 1 over the session.
@@ -224,6 +238,10 @@ type Decision struct {
 
 // Approval is a person's answer to a question.
 type Approval struct {
+	// AgentID names the sub-agent that the event belongs to; "" is the main agent.
+	AgentID string `json:"agent_id,omitempty"`
+	// Request is the id of the approval.requested event's question.
+	Request string `json:"request,omitempty"`
 	CallID  string `json:"call_id"`
 	Hash    string `json:"hash"`
 	Allowed bool   `json:"allowed"`
@@ -253,8 +271,9 @@ type ToolEnded struct {
 	// "stopped" or "interrupted".
 	Outcome string `json:"outcome"`
 	// Content is what the model reads.
-	Content string `json:"content"`
-	IsError bool   `json:"is_error,omitzero"`
+	Content string  `json:"content"`
+	IsError bool    `json:"is_error,omitzero"`
+	Images  []Image `json:"images,omitempty"`
 	// RewrittenBy lists the extensions and backends that changed the result;
 	// OriginalHash is the SHA-256 of the text before them.
 	RewrittenBy  []string `json:"rewritten_by,omitempty"`

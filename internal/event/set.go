@@ -30,6 +30,15 @@ var kinds = []kind{
 	{TypeNotice, func() Payload { return new(Notice) }},
 	{TypeRecordRepaired, func() Payload { return new(RecordRepaired) }},
 	{TypeHeadSigned, func() Payload { return new(HeadSigned) }},
+	{TypeApprovalRequested, func() Payload { return new(ApprovalRequested) }},
+	{TypeQuestionRequested, func() Payload { return new(QuestionRequested) }},
+	{TypeQuestionAnswered, func() Payload { return new(QuestionAnswered) }},
+	{TypeContextReduced, func() Payload { return new(ContextReduced) }},
+	{TypeModelSwitched, func() Payload { return new(ModelSwitched) }},
+	{TypeModeChanged, func() Payload { return new(ModeChanged) }},
+	{TypeAgentStarted, func() Payload { return new(AgentStarted) }},
+	{TypeAgentEnded, func() Payload { return new(AgentEnded) }},
+	{TypeServerChanged, func() Payload { return new(ServerChanged) }},
 }
 
 // Types returns the closed set of event types, in a fixed order. The slice is
@@ -115,30 +124,66 @@ func (*RecordRepaired) Type() Type { return TypeRecordRepaired }
 // Type returns TypeHeadSigned.
 func (*HeadSigned) Type() Type { return TypeHeadSigned }
 
+// Type returns TypeApprovalRequested.
+func (*ApprovalRequested) Type() Type { return TypeApprovalRequested }
+
+// Type returns TypeQuestionRequested.
+func (*QuestionRequested) Type() Type { return TypeQuestionRequested }
+
+// Type returns TypeQuestionAnswered.
+func (*QuestionAnswered) Type() Type { return TypeQuestionAnswered }
+
+// Type returns TypeContextReduced.
+func (*ContextReduced) Type() Type { return TypeContextReduced }
+
+// Type returns TypeModelSwitched.
+func (*ModelSwitched) Type() Type { return TypeModelSwitched }
+
+// Type returns TypeModeChanged.
+func (*ModeChanged) Type() Type { return TypeModeChanged }
+
+// Type returns TypeAgentStarted.
+func (*AgentStarted) Type() Type { return TypeAgentStarted }
+
+// Type returns TypeAgentEnded.
+func (*AgentEnded) Type() Type { return TypeAgentEnded }
+
+// Type returns TypeServerChanged.
+func (*ServerChanged) Type() Type { return TypeServerChanged }
+
 // Type returns the type that the record names.
 func (u *Unknown) Type() Type { return u.Kind }
 
 // The methods below close the set of payloads.
 
-func (*SessionStarted) payload()   {}
-func (*SessionResumed) payload()   {}
-func (*SessionEnded) payload()     {}
-func (*RulesSet) payload()         {}
-func (*UserMessage) payload()      {}
-func (*TurnStarted) payload()      {}
-func (*TurnEnded) payload()        {}
-func (*ModelRequested) payload()   {}
-func (*ModelResponded) payload()   {}
-func (*ModelFailed) payload()      {}
-func (*Decision) payload()         {}
-func (*Approval) payload()         {}
-func (*ToolStarted) payload()      {}
-func (*ToolEnded) payload()        {}
-func (*ExtensionChanged) payload() {}
-func (*ExtensionLogged) payload()  {}
-func (*BackendFailed) payload()    {}
-func (*HooksDecided) payload()     {}
-func (*Notice) payload()           {}
-func (*RecordRepaired) payload()   {}
-func (*HeadSigned) payload()       {}
-func (*Unknown) payload()          {}
+func (*SessionStarted) payload()    {}
+func (*SessionResumed) payload()    {}
+func (*SessionEnded) payload()      {}
+func (*RulesSet) payload()          {}
+func (*UserMessage) payload()       {}
+func (*TurnStarted) payload()       {}
+func (*TurnEnded) payload()         {}
+func (*ModelRequested) payload()    {}
+func (*ModelResponded) payload()    {}
+func (*ModelFailed) payload()       {}
+func (*Decision) payload()          {}
+func (*Approval) payload()          {}
+func (*ToolStarted) payload()       {}
+func (*ToolEnded) payload()         {}
+func (*ExtensionChanged) payload()  {}
+func (*ExtensionLogged) payload()   {}
+func (*BackendFailed) payload()     {}
+func (*HooksDecided) payload()      {}
+func (*Notice) payload()            {}
+func (*RecordRepaired) payload()    {}
+func (*HeadSigned) payload()        {}
+func (*ApprovalRequested) payload() {}
+func (*QuestionRequested) payload() {}
+func (*QuestionAnswered) payload()  {}
+func (*ContextReduced) payload()    {}
+func (*ModelSwitched) payload()     {}
+func (*ModeChanged) payload()       {}
+func (*AgentStarted) payload()      {}
+func (*AgentEnded) payload()        {}
+func (*ServerChanged) payload()     {}
+func (*Unknown) payload()           {}

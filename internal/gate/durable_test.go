@@ -62,8 +62,8 @@ func newest[P event.Payload](l *diskLog) (P, bool) {
 
 // answers is a person who gives one answer.
 func answers(allow bool, scope string) *person {
-	return &person{answer: func(q control.Question) (control.Answer, error) {
-		return control.Answer{Hash: q.Hash, Allow: allow, Scope: scope, By: "ann"}, nil
+	return &person{answer: func(q control.Question) (control.Decision, error) {
+		return control.Decision{Hash: q.Hash, Allow: allow, Scope: scope, By: "ann"}, nil
 	}}
 }
 
@@ -129,7 +129,7 @@ func TestACancelledCallIsOnDisk(t *testing.T) {
 	log := &diskLog{memLog: r.log, t: t}
 	r.opts.Log = log
 	ctx, cancel := context.WithCancel(t.Context())
-	r.opts.Approver = &person{answer: func(q control.Question) (control.Answer, error) {
+	r.opts.Approver = &person{answer: func(q control.Question) (control.Decision, error) {
 		cancel()
 		return yes(q)
 	}}

@@ -143,18 +143,18 @@ func TestApprovalIsForOneCall(t *testing.T) {
 	if a := last[*event.Approval](r.log); !a.Allowed || a.By != "ann" || a.Hash != p.asked[1].Hash {
 		t.Errorf("recorded approval %+v", a)
 	}
-	for name, answer := range map[string]func(control.Question) (control.Answer, error){
-		"no": func(q control.Question) (control.Answer, error) { return control.Answer{Hash: q.Hash}, nil },
-		"for another call": func(control.Question) (control.Answer, error) {
-			return control.Answer{Hash: p.asked[0].Hash, Allow: true}, nil
+	for name, answer := range map[string]func(control.Question) (control.Decision, error){
+		"no": func(q control.Question) (control.Decision, error) { return control.Decision{Hash: q.Hash}, nil },
+		"for another call": func(control.Question) (control.Decision, error) {
+			return control.Decision{Hash: p.asked[0].Hash, Allow: true}, nil
 		},
-		"error with allow": func(q control.Question) (control.Answer, error) {
-			return control.Answer{Hash: q.Hash, Allow: true}, errors.New("x")
+		"error with allow": func(q control.Question) (control.Decision, error) {
+			return control.Decision{Hash: q.Hash, Allow: true}, errors.New("x")
 		},
-		"session unoffered": func(q control.Question) (control.Answer, error) {
-			return control.Answer{Hash: q.Hash, Allow: true, Scope: event.ScopeSession}, nil
+		"session unoffered": func(q control.Question) (control.Decision, error) {
+			return control.Decision{Hash: q.Hash, Allow: true, Scope: event.ScopeSession}, nil
 		},
-		"zero Answer at all": func(control.Question) (control.Answer, error) { return control.Answer{}, nil },
+		"zero Answer at all": func(control.Question) (control.Decision, error) { return control.Decision{}, nil },
 	} {
 		p.answer = answer
 		ruling := r.judge("bash", `{"command":"rm -rf x"}`)
@@ -166,8 +166,8 @@ func TestApprovalIsForOneCall(t *testing.T) {
 
 func TestApprovalForTheSession(t *testing.T) {
 	r := newRig(t)
-	p := &person{answer: func(q control.Question) (control.Answer, error) {
-		return control.Answer{Hash: q.Hash, Allow: true, Scope: event.ScopeSession, By: "ann"}, nil
+	p := &person{answer: func(q control.Question) (control.Decision, error) {
+		return control.Decision{Hash: q.Hash, Allow: true, Scope: event.ScopeSession, By: "ann"}, nil
 	}}
 	r.opts.Approver = p
 	r.runs("bash", `{"command":"make"}`)
@@ -186,7 +186,7 @@ func TestApprovalForTheSession(t *testing.T) {
 // TestRulesInForceAtThePermit changes the rules while the question is open.
 func TestRulesInForceAtThePermit(t *testing.T) {
 	r := newRig(t)
-	p := &person{answer: func(q control.Question) (control.Answer, error) {
+	p := &person{answer: func(q control.Question) (control.Decision, error) {
 		r.rules.Deny = rules("bash(make)")
 		return yes(q)
 	}}
@@ -202,7 +202,7 @@ func TestPlaceInForceAtThePermit(t *testing.T) {
 	if err := os.Mkdir(sub, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r.opts.Approver = &person{answer: func(q control.Question) (control.Answer, error) {
+	r.opts.Approver = &person{answer: func(q control.Question) (control.Decision, error) {
 		if err := os.Remove(sub); err != nil {
 			t.Fatal(err)
 		}
@@ -223,9 +223,9 @@ func TestUnansweredQuestionExpires(t *testing.T) {
 
 type waiting struct{}
 
-func (waiting) Approve(ctx context.Context, _ control.Question) (control.Answer, error) {
+func (waiting) Approve(ctx context.Context, _ control.Question) (control.Decision, error) {
 	<-ctx.Done()
-	return control.Answer{}, ctx.Err()
+	return control.Decision{}, ctx.Err()
 }
 
 func TestPermissionRequestMayRefuse(t *testing.T) {
@@ -255,7 +255,7 @@ func TestQuestionShowsEveryByte(t *testing.T) {
 func TestCancelledWhileJudged(t *testing.T) {
 	r := newRig(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	r.opts.Approver = &person{answer: func(q control.Question) (control.Answer, error) { cancel(); return yes(q) }}
+	r.opts.Approver = &person{answer: func(q control.Question) (control.Decision, error) { cancel(); return yes(q) }}
 	g := gate.New(r.opts)
 	ruling := g.Judge(ctx, agent.Proposal{WorkDir: r.dir, Call: &model.ToolCall{ID: "c", Name: "bash", Args: `{"command":"make"}`}})
 	if _, ok := ruling.(*agent.Cancelled); !ok {

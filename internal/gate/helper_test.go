@@ -232,14 +232,14 @@ func (r *rig) script(name, cases string) extension.Config {
 // person answers questions.
 type person struct {
 	asked  []control.Question
-	answer func(control.Question) (control.Answer, error)
+	answer func(control.Question) (control.Decision, error)
 }
 
-func (p *person) Approve(_ context.Context, q control.Question) (control.Answer, error) {
+func (p *person) Approve(_ context.Context, q control.Question) (control.Decision, error) {
 	p.asked = append(p.asked, q)
 	return p.answer(q)
 }
 
-func yes(q control.Question) (control.Answer, error) {
-	return control.Answer{Hash: q.Hash, Allow: true, Scope: event.ScopeOnce, By: "ann"}, nil
+func yes(q control.Question) (control.Decision, error) {
+	return control.Decision{Hash: q.Hash, Allow: true, Scope: event.ScopeOnce, By: "ann"}, nil
 }
