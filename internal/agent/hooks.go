@@ -204,8 +204,11 @@ type Say struct {
 	Refusal *Refusal
 	// Stop, if not "", ends the run: who wants it, and why.
 	Stop string
-	// Text is the effective text of Inbound, TurnStart and Outbound.
+	// Text is the effective text of Inbound, TurnStart and Outbound, and what the
+	// moments in moments.go say of it.
 	Text string
+	// Summary is one that was given at CompactBefore.
+	Summary *string
 	// Request is what to send in place of RequestBefore's, nil if that is unchanged.
 	Request *model.Request
 	// Reply is the effective reply of ResponseAfter and TurnFinish, nil if it is
