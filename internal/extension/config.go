@@ -94,17 +94,48 @@ const (
 	eventListTools    = "list_tools"
 	eventSessionStart = "session_start"
 	eventSessionEnd   = "session_end"
+	eventPrompt       = "user_prompt_submit"
+	eventAgentStart   = "before_agent_start"
+	eventContext      = "context"
 	eventToolCall     = "tool_call"
 	eventPermission   = "permission_request"
 	eventToolResult   = "tool_result"
+	eventCompact      = "before_compact"
 	eventInvokeTool   = "invoke_tool"
+	eventTurnEnd      = "turn_end"
+	eventSubagentEnd  = "subagent_end"
+	eventNotification = "notification"
 )
 
-// knownEvents are all names that a subscription may hold.
-var knownEvents = []string{
-	eventListTools, eventSessionStart, eventSessionEnd, "user_prompt_submit", "before_agent_start", "context",
-	eventToolCall, eventPermission, eventToolResult, "before_compact", eventInvokeTool,
-	"turn_end", "subagent_end", "notification",
+// Events returns the names of all events, in the order of the protocol's table. A
+// subscription may hold any of them.
+func Events() []string {
+	return []string{
+		eventListTools, eventSessionStart, eventSessionEnd, eventPrompt, eventAgentStart, eventContext,
+		eventToolCall, eventPermission, eventToolResult, eventCompact, eventInvokeTool,
+		eventTurnEnd, eventSubagentEnd, eventNotification,
+	}
+}
+
+// checkEvents refuses a subscription to an event that the protocol doesn't have: it
+// would look like a guard and never be asked.
+func (c *Config) checkEvents() error {
+	known := Events()
+	for _, ev := range c.Events {
+		if slices.Contains(known, ev) {
+			continue
+		}
+		near := nearest(ev, known)
+		if i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, ev) }); i >= 0 {
+			near = known[i]
+		}
+		hint := ""
+		if near != "" {
+			hint = fmt.Sprintf(" (did you mean %q?)", near)
+		}
+		return &StartError{Extension: c.Name, Msg: fmt.Sprintf("unknown event %q%s. The events are %s", ev, hint, strings.Join(known, ", "))}
+	}
+	return nil
 }
 
 // withDefaults returns a checked copy of c with its zero values replaced.
@@ -120,14 +151,8 @@ func (c Config) withDefaults() (Config, error) {
 	case c.Timeout < 0 || c.InvokeTimeout < 0:
 		return fail("a negative time-out; use a positive number of milliseconds, or none for the default")
 	}
-	for _, ev := range c.Events {
-		if !slices.Contains(knownEvents, ev) {
-			hint := ""
-			if n := nearest(ev, knownEvents); n != "" {
-				hint = fmt.Sprintf(" (did you mean %q?)", n)
-			}
-			return fail("unknown event %q%s. The events are %s", ev, hint, strings.Join(knownEvents, ", "))
-		}
+	if err := c.checkEvents(); err != nil {
+		return Config{}, err
 	}
 	switch c.OnFailure {
 	case "":

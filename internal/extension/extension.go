@@ -37,17 +37,27 @@ type ext struct {
 	hash   string
 	tools  []*provided
 	invoke *invoker
+	// notices wait to be told; whatever it is asked comes after those before it.
+	notices notices
 
 	mu     sync.Mutex // guards what follows
 	warned map[string]bool
 	stats  stats
 }
 
-// ask sends r to the judging process and returns its answer with the time taken,
-// of which waiting for the stream is a part.
+// ask sends r to the judging process after the notices that wait, and returns its
+// answer with the time taken, of which waiting is a part.
 func (e *ext) ask(ctx context.Context, r *request) (answer, time.Duration) {
+	begin := e.opts.Now()
+	e.notices.settle(ctx)
+	a := e.tell(ctx, r)
+	return a, e.opts.Now().Sub(begin)
+}
+
+// tell sends r to the judging process now and records what its answer says besides.
+func (e *ext) tell(ctx context.Context, r *request) answer {
 	if e.judging == nil {
-		return answer{fail: e.unstarted}, 0
+		return answer{fail: e.unstarted}
 	}
 	begin := e.opts.Now()
 	a := e.judging.request(ctx, r, e.cfg.Timeout)
@@ -56,7 +66,7 @@ func (e *ext) ask(ctx context.Context, r *request) (answer, time.Duration) {
 	e.stats.add(took, a.fail)
 	e.mu.Unlock()
 	e.heed(r.event, a.reply)
-	return a, took
+	return a
 }
 
 // heed records what a reply says besides its answer.
@@ -95,6 +105,14 @@ func effects(ev string) []string {
 		return append(always, "content", "is_error")
 	case eventInvokeTool:
 		return append(always, "result", "content", "is_error")
+	case eventPrompt:
+		return append(always, "block")
+	case eventAgentStart:
+		return append(always, "system")
+	case eventContext:
+		return append(always, "keep")
+	case eventCompact:
+		return append(always, "cancel", "summary")
 	default:
 		return always
 	}

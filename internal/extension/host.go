@@ -21,6 +21,7 @@ type Host struct {
 	opts   Options
 	exts   []*ext // in configuration order
 	byName []*ext // sorted by name
+	shown  shown
 	once   sync.Once
 }
 
@@ -157,7 +158,13 @@ func (h *Host) Close() {
 }
 
 func (e *ext) close() {
-	if e.judging == nil || !e.judging.close(true) {
+	if e.judging == nil {
+		return
+	}
+	e.notices.drain(closeGrace)
+	alive := e.judging.close(true)
+	e.notices.wait()
+	if !alive {
 		return
 	}
 	e.changed(&event.ExtensionChanged{

@@ -20,6 +20,11 @@ type reply struct {
 	content *string
 	isError *bool
 	result  *string
+	// keep is nil if absent; a pointer to an empty list keeps nothing.
+	keep    *[]int64
+	system  *string
+	summary *string
+	cancel  bool
 	tools   []toolReply
 	log     string
 	seq     *int64
@@ -96,8 +101,8 @@ func (r *reply) field(name string, kind byte, v jsontext.Value) error {
 		r.seq = new(int64)
 		return decodeField(v, r.seq)
 	case 'k':
-		var indices []int64
-		return decodeField(v, &indices)
+		r.keep = &[]int64{}
+		return decodeField(v, r.keep)
 	case 'o':
 		if v.Kind() != '{' {
 			return fmt.Errorf("found %s, expected an object", kindName(v))
@@ -121,6 +126,10 @@ func (r *reply) setString(name, s string) {
 		r.result = &s
 	case "log":
 		r.log = s
+	case "system":
+		r.system = &s
+	case "summary":
+		r.summary = &s
 	}
 }
 
@@ -132,6 +141,8 @@ func (r *reply) setBool(name string, b bool) {
 		r.ask = b
 	case "is_error":
 		r.isError = &b
+	case "cancel":
+		r.cancel = b
 	}
 }
 

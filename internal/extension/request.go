@@ -78,15 +78,20 @@ func (r *request) call(c policy.Call) {
 	if c.ID != "" {
 		r.str("call_id", c.ID)
 	}
-	if c.Turn > 0 {
-		r.num("turn", c.Turn)
+	r.at(At{Turn: c.Turn, Agent: c.Agent})
+}
+
+// at adds the members that say where in the session it happens.
+func (r *request) at(at At) {
+	if at.Turn > 0 {
+		r.num("turn", at.Turn)
 	}
-	if c.Agent.ID != "" {
+	if at.Agent.ID != "" {
 		r.name("agent")
 		r.tail = append(r.tail, `{"id":`...)
-		r.tail = appendString(r.tail, c.Agent.ID)
+		r.tail = appendString(r.tail, at.Agent.ID)
 		r.tail = append(r.tail, `,"depth":`...)
-		r.tail = strconv.AppendInt(r.tail, int64(c.Agent.Depth), 10)
+		r.tail = strconv.AppendInt(r.tail, int64(at.Agent.Depth), 10)
 		r.tail = append(r.tail, '}')
 	}
 }

@@ -47,7 +47,7 @@ func (s *stats) add(took time.Duration, f *failure) {
 		s.samples[s.calls%maxSamples] = took
 	}
 	s.calls++
-	if f != nil {
+	if f != nil && !f.ours() {
 		s.last = f.msg
 	}
 }
