@@ -113,6 +113,8 @@ type Outcome struct {
 	// Ran says that the tool was executed; a supplied result has Ran false and
 	// passes the extensions all the same.
 	Ran bool
+	// Images came with the content.
+	Images []event.Image
 	// Changes lists the files that the call changed.
 	Changes []tool.FileChange
 	// TurnID and Batch are set where there are Hooks.
@@ -124,6 +126,7 @@ type Outcome struct {
 type Final struct {
 	Content  string
 	IsError  bool
+	Images   []event.Image
 	Injected []string
 	// Later is context that waits for the next prompt.
 	Later []string
