@@ -53,16 +53,6 @@ type running struct {
 	clean cleaner
 }
 
-// ending says why the output ended.
-type ending uint8
-
-const (
-	closed      ending = iota // nobody holds it any more
-	held                      // the shell has ended, but something holds it open
-	timedOut                  // the time limit
-	interrupted               // the context
-)
-
 func (r *running) run(ctx context.Context, command string) (tool.Result, error) {
 	if ctx.Err() != nil {
 		return tool.Fail("The command was not started: the call was interrupted."), nil
@@ -80,11 +70,12 @@ func (r *running) run(ctx context.Context, command string) (tool.Result, error) 
 	}
 	limited, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
-	how := r.follow(limited, child)
+	out := stream{r.clean.write}
+	how := out.follow(limited, child)
 	if how == timedOut && ctx.Err() != nil {
 		how = interrupted
 	}
-	exit := r.end(child, how)
+	exit := out.end(child, how)
 	r.clean.flush()
 	return r.result(how, exit, readReport(report)), nil
 }
@@ -117,85 +108,6 @@ func (r *running) confine(dir string, args []string) (proc.Spec, error) {
 		Name: "bash", Path: r.tool.shell, Args: args, Dir: dir, Env: r.tool.o.Env,
 		MergeStderr: true, NoInput: true, Grace: r.tool.o.Grace,
 	}, r.policy)
-}
-
-// follow takes the output until it ends, the shell ends, or ctx does.
-func (r *running) follow(ctx context.Context, child *proc.Child) ending {
-	shell, ended := context.WithCancel(ctx)
-	defer ended()
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		select {
-		case <-child.Done():
-			ended()
-		case <-shell.Done():
-		}
-	}()
-	defer func() { ended(); <-watched }()
-	for {
-		p, err := child.Read(shell)
-		r.clean.write(p)
-		switch {
-		case err == io.EOF:
-			return r.waitForShell(ctx, child)
-		case err == nil:
-		case ctx.Err() != nil:
-			return timedOut
-		case shell.Err() != nil:
-			return r.linger(ctx, child)
-		default:
-			return closed // the stream broke, which can't be repaired
-		}
-	}
-}
-
-// waitForShell waits for a shell that has closed its output and runs on.
-func (r *running) waitForShell(ctx context.Context, child *proc.Child) ending {
-	select {
-	case <-child.Done():
-		return closed
-	case <-ctx.Done():
-		return timedOut
-	}
-}
-
-// linger takes what is still in the pipe after the shell has ended.
-func (r *running) linger(ctx context.Context, child *proc.Child) ending {
-	ctx, cancel := context.WithTimeout(ctx, lingering)
-	defer cancel()
-	for {
-		wait, stop := context.WithTimeout(ctx, quiet)
-		p, err := child.Read(wait)
-		stop()
-		r.clean.write(p)
-		if err == io.EOF {
-			return closed
-		}
-		if err != nil {
-			return held
-		}
-	}
-}
-
-// end ends what runs and takes the last output.
-func (r *running) end(child *proc.Child, how ending) proc.Exit {
-	var exit proc.Exit
-	if how == timedOut || how == interrupted {
-		exit = child.Stop()
-	} else {
-		exit = child.Kill() // the shell has ended; this is for what it left behind
-	}
-	if how == held {
-		return exit // what comes now is not of the command
-	}
-	for {
-		p, err := child.Read(context.Background()) // from memory
-		r.clean.write(p)
-		if err != nil {
-			return exit
-		}
-	}
 }
 
 // report is what the shell said about itself.
