@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/abhed/abhed/internal/model"
+	"github.com/abhed/abhed/internal/model/httpapi"
 	"github.com/abhed/abhed/internal/strictjson"
 )
 
@@ -30,7 +31,7 @@ type call struct {
 	id       string
 	name     string
 	args     strings.Builder
-	join     joiner
+	join     httpapi.Joiner
 }
 
 // complete reports whether the arguments are a whole JSON object.
@@ -65,7 +66,7 @@ func (s *callSet) add(p piece) error {
 		c.id = p.id
 	}
 	c.addName(p.name)
-	c.args.WriteString(c.join.add(p.args, p.marked))
+	c.args.WriteString(c.join.Add(p.args, p.marked))
 	return nil
 }
 
@@ -141,7 +142,7 @@ func (s *callSet) last(match func(*call) bool) *call {
 func (s *callSet) names() string {
 	var out []string
 	for _, c := range s.list {
-		out = append(out, quoteBytes([]byte(c.name), 80))
+		out = append(out, httpapi.QuoteBytes([]byte(c.name), 80))
 	}
 	return strings.Join(out, ", ")
 }
@@ -150,22 +151,22 @@ var errNameless = errors.New("a tool call came without a name")
 
 // finish returns the calls as they are to be judged. Ids are made unique within
 // the reply and against used.
-func (s *callSet) finish(used map[string]bool) ([]*model.ToolCall, error) {
+func (s *callSet) finish(used func(id string) bool) ([]*model.ToolCall, error) {
 	var out []*model.ToolCall
 	seen := map[string]bool{}
 	for _, c := range s.list {
-		c.args.WriteString(c.join.flush())
+		c.args.WriteString(c.join.Flush())
 		if c.name == "" {
-			return nil, fmt.Errorf("%w (id %s, arguments %s)", errNameless, quoteBytes([]byte(c.id), 80), quoteBytes([]byte(c.args.String()), 200))
+			return nil, fmt.Errorf("%w (id %s, arguments %s)", errNameless, httpapi.QuoteBytes([]byte(c.id), 80), httpapi.QuoteBytes([]byte(c.args.String()), 200))
 		}
 		args := c.args.String()
 		if strings.TrimSpace(args) == "" {
 			args = "{}" // how many servers write a call without arguments
 		}
 		id := c.id
-		if id == "" || seen[id] || used[id] {
+		if id == "" || seen[id] || used(id) {
 			if id != "" {
-				s.note(fmt.Sprintf("the call id %s was used before and got a new one", quoteBytes([]byte(id), 80)))
+				s.note(fmt.Sprintf("the call id %s was used before and got a new one", httpapi.QuoteBytes([]byte(id), 80)))
 			}
 			id = "call_" + rand.Text()
 		}

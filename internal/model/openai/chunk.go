@@ -1,12 +1,10 @@
 package openai
 
 import (
-	"math"
-	"strings"
-
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/abhed/abhed/internal/event"
+	"github.com/abhed/abhed/internal/model/httpapi"
 	"github.com/abhed/abhed/internal/strictjson"
 )
 
@@ -55,63 +53,24 @@ type contentPart struct {
 	Thinking jsontext.Value `json:"thinking"`
 }
 
-// none reports whether v is absent or null.
-func none(v jsontext.Value) bool { return len(v) == 0 || v.Kind() == 'n' }
-
-// text returns a string's value; of a number or boolean it returns the literal,
-// and "" of anything else.
-func text(v jsontext.Value) string {
-	if none(v) {
-		return ""
-	}
-	switch v.Kind() {
-	case '"':
-		b, err := jsontext.AppendUnquote(nil, v)
-		if err != nil {
-			return ""
-		}
-		return string(b)
-	case '0', 't', 'f':
-		return strings.TrimSpace(string(v))
-	default:
-		return ""
-	}
-}
-
-// integer returns the whole number that v holds, as a number or as a string.
-func integer(v jsontext.Value) (int64, bool) {
-	s := text(v)
-	if s == "" || strings.TrimLeft(s, "-0123456789.eE+") != "" {
-		return 0, false
-	}
-	var f float64
-	if err := strictjson.Unmarshal([]byte(s), &f, strictjson.Options{}); err != nil {
-		return 0, false
-	}
-	if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-		return 0, false
-	}
-	return int64(f), true
-}
-
 // content returns the text and the reasoning in a content member, and whether it
 // was understood.
 func content(v jsontext.Value) (said, thought string, ok bool) {
-	if none(v) {
+	if httpapi.Absent(v) {
 		return "", "", true
 	}
 	switch v.Kind() {
 	case '"':
-		return text(v), "", true
+		return httpapi.Scalar(v), "", true
 	case '[':
 		var parts []contentPart
 		if err := strictjson.Unmarshal(v, &parts, strictjson.Options{}); err != nil {
 			return "", "", false
 		}
 		for _, p := range parts {
-			switch text(p.Type) {
+			switch httpapi.Scalar(p.Type) {
 			case "text", "output_text", "":
-				said += text(p.Text)
+				said += httpapi.Scalar(p.Text)
 			case "thinking":
 				inner, _, understood := content(p.Thinking)
 				if !understood {
@@ -141,10 +100,10 @@ func (d *delta) thoughts() (reasoning, field string) {
 }
 
 func stringOnly(v jsontext.Value) string {
-	if none(v) || v.Kind() != '"' {
+	if httpapi.Absent(v) || v.Kind() != '"' {
 		return ""
 	}
-	return text(v)
+	return httpapi.Scalar(v)
 }
 
 type wireUsage struct {
@@ -166,19 +125,11 @@ func usage(v jsontext.Value) (*event.Usage, string) {
 	if err := strictjson.Unmarshal(v, &w, strictjson.Options{}); err != nil {
 		return nil, "the usage member could not be understood (" + err.Error() + ")"
 	}
-	count := func(vs ...jsontext.Value) *int64 {
-		for _, v := range vs {
-			if n, ok := integer(v); ok && n >= 0 {
-				return &n
-			}
-		}
-		return nil
-	}
-	u := &event.Usage{Input: count(w.Prompt), Output: count(w.Completion)}
+	u := &event.Usage{Input: httpapi.Count(w.Prompt), Output: httpapi.Count(w.Completion)}
 	if w.Details != nil {
-		u.CacheRead, u.CacheWrite = count(w.Details.Cached, w.CacheHit, w.Cached), count(w.Details.Written)
+		u.CacheRead, u.CacheWrite = httpapi.Count(w.Details.Cached, w.CacheHit, w.Cached), httpapi.Count(w.Details.Written)
 	} else {
-		u.CacheRead = count(w.CacheHit, w.Cached)
+		u.CacheRead = httpapi.Count(w.CacheHit, w.Cached)
 	}
 	if *u == (event.Usage{}) {
 		return nil, ""

@@ -189,8 +189,8 @@ func TestSession(t *testing.T) {
 	if len(params) != 2 || len(last.Tools) != 2 {
 		t.Errorf("other members %v, %d tools; want only stream and stream_options, 2 tools", params, len(last.Tools))
 	}
-	if c.enc.encoded != 7 {
-		t.Errorf("%d messages encoded, want each of the 7 once", c.enc.encoded)
+	if c.enc.history.Encoded() != 7 {
+		t.Errorf("%d messages encoded, want each of the 7 once", c.enc.history.Encoded())
 	}
 }
 
@@ -224,8 +224,8 @@ func TestReasoningSurvivesALongSession(t *testing.T) {
 		}
 		history = append(history, resp.Message, results(resp.Message.ToolCalls()))
 	}
-	if cuts != 1 || len(history) != 1+2*turns || c.enc.encoded != len(history)-2 {
-		t.Errorf("%d cuts, %d messages, %d encoded", cuts, len(history), c.enc.encoded)
+	if cuts != 1 || len(history) != 1+2*turns || c.enc.history.Encoded() != len(history)-2 {
+		t.Errorf("%d cuts, %d messages, %d encoded", cuts, len(history), c.enc.history.Encoded())
 	}
 }
 

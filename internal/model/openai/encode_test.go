@@ -204,9 +204,6 @@ func TestKeptEncodingIsTheFreshOne(t *testing.T) {
 				t.Fatal(err)
 			}
 			out = append(out, handedOut{parts, want})
-			if len(kept.enc.ids) > len(history) {
-				t.Fatalf("%d ids for %d messages", len(kept.enc.ids), len(history))
-			}
 		}
 		for _, h := range out {
 			var b strings.Builder
@@ -249,7 +246,7 @@ func BenchmarkSession(b *testing.B) {
 						bytes += int64(k)
 					}
 				}
-				encoded += int64(c.enc.encoded)
+				encoded += int64(c.enc.history.Encoded())
 			}
 			per := float64(b.N) * float64(turns)
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/per, "ns/turn")
@@ -267,7 +264,7 @@ func TestALongSessionIsEncodedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c.enc.encoded != len(ms) {
-		t.Errorf("%d encodings for %d messages", c.enc.encoded, len(ms))
+	if c.enc.history.Encoded() != len(ms) {
+		t.Errorf("%d encodings for %d messages", c.enc.history.Encoded(), len(ms))
 	}
 }

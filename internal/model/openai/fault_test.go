@@ -44,7 +44,7 @@ func TestFailures(t *testing.T) {
 		{"403", modeltest.Status(403, `{"detail":"not yours"}`), model.ErrAuth, 403, 0, []string{"not yours"}},
 		{"429 seconds", modeltest.RateLimited(7), model.ErrRateLimit, 429, 7 * time.Second, []string{"Rate limit reached"}},
 		{"429 date in the past", modeltest.RateLimitedUntil(time.Now().Add(-time.Hour)), model.ErrRateLimit, 429, 0, nil},
-		{"400", modeltest.Status(400, `{"error":{"message":"too long","type":"invalid_request_error","code":"context_length_exceeded"}}`), model.ErrRequest, 400, 0, []string{"too long", "context_length_exceeded"}},
+		{"400", modeltest.Status(400, `{"error":{"message":"too long","type":"invalid_request_error","code":"context_length_exceeded"}}`), model.ErrOverflow, 400, 0, []string{"too long", "context_length_exceeded"}},
 		{"400 in a list", modeltest.Status(400, `[{"error":{"code":400,"message":"no such field"}}]`), model.ErrRequest, 400, 0, []string{"no such field"}},
 		{"404", modeltest.Status(404, `404 page not found`), model.ErrRequest, 404, 0, []string{"base_url", `"m1"`, "404 page not found"}},
 		{"422", modeltest.Status(422, `{"object":"error","message":"extra","code":422}`), model.ErrRequest, 422, 0, []string{"extra"}},
@@ -203,29 +203,5 @@ func TestRedirectSendsNothing(t *testing.T) {
 	}
 	if hit {
 		t.Error("a redirect was followed")
-	}
-}
-
-func TestRetryAfter(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	cases := []struct {
-		name, value string
-		want        time.Duration
-	}{
-		{"Retry-After", "3", 3 * time.Second},
-		{"Retry-After", " 1.5 ", 1500 * time.Millisecond},
-		{"Retry-After", "Fri, 02 Jan 2026 03:05:05 GMT", time.Minute},
-		{"Retry-After", "Fri, 02 Jan 2026 03:00:00 GMT", 0},
-		{"Retry-After", "-5", 0},
-		{"Retry-After", "NaN", 0},
-		{"Retry-After", "1e300", maxRetryAfter},
-		{"Retry-After", "soon", 0},
-		{"Retry-After-Ms", "250", 250 * time.Millisecond},
-		{"X-Other", "250", 0},
-	}
-	for _, c := range cases {
-		if got := retryAfter(http.Header{c.name: {c.value}}, now); got != c.want {
-			t.Errorf("%s %q: %v, want %v", c.name, c.value, got, c.want)
-		}
 	}
 }

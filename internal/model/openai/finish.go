@@ -30,7 +30,7 @@ func (r *reply) response() (*model.Response, error) {
 		m.Parts = append(m.Parts, model.Part{Text: &s})
 	}
 	if finish == model.FinishToolCalls {
-		calls, err := r.calls.finish(r.c.enc.ids)
+		calls, err := r.calls.finish(r.c.enc.history.Used)
 		if err != nil {
 			return nil, r.fail(model.ErrMalformed, err, "%v; the reply can't be used", err)
 		}
@@ -38,7 +38,7 @@ func (r *reply) response() (*model.Response, error) {
 			m.Parts = append(m.Parts, model.Part{ToolCall: c})
 		}
 	} else if n := len(r.calls.list); n > 0 {
-		r.note(fmt.Sprintf("%d tool calls were withheld because the reply was not complete: %s", n, r.calls.names()))
+		r.Note(fmt.Sprintf("%d tool calls were withheld because the reply was not complete: %s", n, r.calls.names()))
 	}
 	r.countReplaced()
 	if r.field != "" && !r.c.noReasoning {
@@ -49,11 +49,11 @@ func (r *reply) response() (*model.Response, error) {
 
 // settle gives up on half characters at the end of the texts.
 func (r *reply) settle() {
-	if s := r.reasoningJoin.flush(); s != "" {
+	if s := r.reasoningJoin.Flush(); s != "" {
 		r.reasoning.WriteString(s)
 		r.onDelta(model.Delta{Reasoning: s})
 	}
-	if s := r.textJoin.flush(); s != "" {
+	if s := r.textJoin.Flush(); s != "" {
 		r.text.WriteString(s)
 		r.onDelta(model.Delta{Text: s})
 	}
@@ -68,14 +68,14 @@ func (r *reply) reason() (model.Finish, error) {
 	case r.finish == "" && !calls && r.text.Len() == 0 && r.reasoning.Len() == 0:
 		return "", r.fail(model.ErrMalformed, nil, "the reply is marked as complete but holds neither text nor a call nor a finish reason")
 	case r.finish == "":
-		r.note("no finish reason came; the reply was taken as complete because its end was marked")
+		r.Note("no finish reason came; the reply was taken as complete because its end was marked")
 		finish = model.FinishStop
 	case r.finish == "error" || r.finish == "insufficient_system_resource" || r.finish == "abort":
 		return "", r.fail(model.ErrServer, nil, "the endpoint gave up on the reply (finish reason %q)", r.finish)
 	case !known && calls:
-		return "", r.fail(model.ErrMalformed, nil, "the reply holds tool calls and ended for an unknown reason, %s; none of them is delivered", r.c.quoted([]byte(r.finish)))
+		return "", r.fail(model.ErrMalformed, nil, "the reply holds tool calls and ended for an unknown reason, %s; none of them is delivered", r.c.api.Quoted([]byte(r.finish)))
 	case !known:
-		r.note(fmt.Sprintf("unknown finish reason %s, taken as stop", r.c.quoted([]byte(r.finish))))
+		r.Note(fmt.Sprintf("unknown finish reason %s, taken as stop", r.c.api.Quoted([]byte(r.finish))))
 		finish = model.FinishStop
 	}
 	switch {
@@ -84,19 +84,19 @@ func (r *reply) reason() (model.Finish, error) {
 	case finish == model.FinishToolCalls && !calls && r.text.Len() == 0:
 		return "", r.fail(model.ErrMalformed, nil, "the finish reason is %q but neither a call nor text came", r.finish)
 	case finish == model.FinishToolCalls && !calls:
-		r.note("the finish reason says tool calls but none came")
+		r.Note("the finish reason says tool calls but none came")
 		return model.FinishStop, nil
 	}
 	return finish, nil
 }
 
 func (r *reply) countReplaced() {
-	n := r.textJoin.replaced + r.reasoningJoin.replaced
+	n := r.textJoin.Replaced + r.reasoningJoin.Replaced
 	for _, c := range r.calls.list {
-		n += c.join.replaced
+		n += c.join.Replaced
 	}
 	if n > 0 {
-		r.note(fmt.Sprintf("%d half characters were replaced by U+FFFD", n))
+		r.Note(fmt.Sprintf("%d half characters were replaced by U+FFFD", n))
 	}
 }
 

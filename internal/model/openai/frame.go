@@ -2,76 +2,47 @@ package openai
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/abhed/abhed/internal/model"
-	"github.com/abhed/abhed/internal/model/sse"
+	"github.com/abhed/abhed/internal/model/httpapi"
 	"github.com/abhed/abhed/internal/strictjson"
 )
 
-// event handles one event of the stream.
-func (r *reply) event(ev sse.Event) error {
-	data := bytes.TrimSpace(ev.Data)
-	switch {
-	case len(data) == 0, ev.Name == "ping", ev.Name == "heartbeat", ev.Name == "keepalive":
-		return nil
-	case ev.Name == "error":
-		return r.c.frameError(data)
-	case bytes.IndexByte(data, '\n') < 0:
-		return r.located(r.frame(data), ev, data)
-	}
-	if strictjson.Check(data, strictjson.Options{}) == nil {
-		return r.located(r.frame(data), ev, data)
-	}
-	// Servers that leave out the blank line between events.
-	for line := range bytes.SplitSeq(data, []byte("\n")) {
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
-		}
-		if err := r.located(r.frame(line), ev, line); err != nil {
-			return err
-		}
-	}
-	return nil
+// Whole takes a reply that is one JSON body, which has the form of a frame.
+func (r *reply) Whole(data []byte) error {
+	err := r.Frame("", data)
+	r.done = err == nil
+	return err
 }
 
-// located adds place and bytes to a frame that could not be understood.
-func (r *reply) located(err error, ev sse.Event, data []byte) error {
-	var me *model.Error
-	if err == nil || errors.As(err, &me) {
-		return err
-	}
-	return r.fail(model.ErrMalformed, err, "the event at byte %d of the stream could not be understood: %v: %s", ev.Offset, err, r.c.quoted(data))
-}
-
-// frame handles the data of one event, or a whole body.
-func (r *reply) frame(data []byte) error {
+// Frame handles the data of one event, or a whole body.
+func (r *reply) Frame(_ string, data []byte) error {
 	if bytes.Equal(data, []byte("[DONE]")) {
 		r.done = true
 		return nil
 	}
-	data, lone, marked := markSurrogates(data)
+	data, lone, marked := httpapi.RepairHalves(data)
 	if lone > 0 && !marked {
-		r.note("half characters were replaced by U+FFFD")
+		r.Note("half characters were replaced by U+FFFD")
 	}
 	var c chunk
 	if err := strictjson.Unmarshal(data, &c, strictjson.Options{}); err != nil {
 		return err
 	}
 	if hasError(&c) {
-		return r.c.frameError(data)
+		return r.c.api.FrameError(data)
 	}
-	if s := text(c.Model); s != "" && len(s) <= maxModelName {
-		r.model = unmark(s, marked)
+	if s := httpapi.Scalar(c.Model); s != "" && len(s) <= maxModelName {
+		r.model = httpapi.Unmark(s, marked)
 	}
-	if !none(c.Usage) {
+	if !httpapi.Absent(c.Usage) {
 		u, note := usage(c.Usage)
 		if note != "" {
-			r.note(note)
+			r.Note(note)
 		}
 		if u != nil {
 			r.usage = u // the last one counts
@@ -82,8 +53,8 @@ func (r *reply) frame(data []byte) error {
 	}
 	r.frames++
 	for _, ch := range *c.Choices {
-		if i, ok := integer(ch.Index); ok && i != 0 {
-			r.note("a second choice, which was not asked for, was left out")
+		if i, ok := httpapi.Integer(ch.Index); ok && i != 0 {
+			r.Note("a second choice, which was not asked for, was left out")
 			continue
 		}
 		if err := r.choice(ch, marked); err != nil {
@@ -96,14 +67,14 @@ func (r *reply) frame(data []byte) error {
 // hasError reports whether a frame is an error. Some servers put an empty error
 // member into good frames.
 func hasError(c *chunk) bool {
-	if text(c.Object) == "error" {
+	if httpapi.Scalar(c.Object) == "error" {
 		return true
 	}
-	if none(c.Error) {
+	if httpapi.Absent(c.Error) {
 		return false
 	}
 	empty := slices.Contains([]string{`""`, "false", "{}", "[]", "0"}, string(c.Error))
-	return !empty || c.Choices == nil && none(c.Usage)
+	return !empty || c.Choices == nil && httpapi.Absent(c.Usage)
 }
 
 func (r *reply) choice(ch choice, marked bool) error {
@@ -116,11 +87,11 @@ func (r *reply) choice(ch choice, marked bool) error {
 			return err
 		}
 	}
-	if reason := text(ch.FinishReason); reason != "" {
-		r.finish = unmark(reason, marked)
-		r.w.tighten(tailWait)
+	if reason := httpapi.Scalar(ch.FinishReason); reason != "" {
+		r.finish = httpapi.Unmark(reason, marked)
+		r.ans.Finishing()
 	} else {
-		r.w.progress()
+		r.ans.Progress()
 	}
 	return nil
 }
@@ -135,14 +106,14 @@ func (r *reply) delta(d *delta, marked bool) error {
 		thought += reasoning
 	}
 	if refusal := stringOnly(d.Refusal); refusal != "" {
-		r.note("the model refused")
+		r.Note("the model refused")
 		said += refusal
 	}
-	if out := r.reasoningJoin.add(thought, marked); out != "" {
+	if out := r.reasoningJoin.Add(thought, marked); out != "" {
 		r.reasoning.WriteString(out)
 		r.onDelta(model.Delta{Reasoning: out})
 	}
-	if out := r.textJoin.add(said, marked); out != "" {
+	if out := r.textJoin.Add(said, marked); out != "" {
 		r.text.WriteString(out)
 		r.onDelta(model.Delta{Text: out})
 	}
@@ -162,10 +133,10 @@ func (r *reply) delta(d *delta, marked bool) error {
 }
 
 func newPiece(f fragment, marked bool, position int) piece {
-	p := piece{id: unmark(text(f.ID), marked), marked: marked, later: position > 0}
-	p.index, p.hasIndex = integer(f.Index)
+	p := piece{id: httpapi.Unmark(httpapi.Scalar(f.ID), marked), marked: marked, later: position > 0}
+	p.index, p.hasIndex = httpapi.Integer(f.Index)
 	if fn := f.Function; fn != nil {
-		p.name = unmark(text(fn.Name), marked)
+		p.name = httpapi.Unmark(httpapi.Scalar(fn.Name), marked)
 		p.args = arguments(fn.Arguments)
 	}
 	return p
@@ -173,11 +144,11 @@ func newPiece(f fragment, marked bool, position int) piece {
 
 // arguments returns the arguments' text, which some servers send as an object.
 func arguments(v jsontext.Value) string {
-	if none(v) {
+	if httpapi.Absent(v) {
 		return ""
 	}
 	if v.Kind() == '"' {
-		return text(v)
+		return httpapi.Scalar(v)
 	}
 	return string(v)
 }

@@ -92,8 +92,7 @@ func TestReplyIsBounded(t *testing.T) {
 		if gz {
 			turn.Faults = append(turn.Faults, modeltest.Gzip())
 		}
-		c := newClient(t, modeltest.New(t, turn).URL, nil)
-		c.maxReply = 10_000
+		c := newClient(t, modeltest.New(t, turn).URL, func(cfg *Config) { cfg.MaxReply = 10_000 })
 		_, err := c.Stream(t.Context(), request(user("go")), nil)
 		if me := asError(t, err); me.Kind != model.ErrMalformed || !strings.Contains(me.Detail, "more than 10000 bytes") || len(me.Partial) != 9000 {
 			t.Errorf("packed %v: %v, partial of %d bytes", gz, err, len(me.Partial))

@@ -7,8 +7,6 @@ import (
 	"unicode/utf16"
 
 	"pgregory.net/rapid"
-
-	"github.com/abhed/abhed/internal/strictjson"
 )
 
 // escapeUnits writes UTF-16 units as the inside of a JSON string.
@@ -45,23 +43,6 @@ func TestTextSplitBetweenHalvesIsWhole(t *testing.T) {
 		}
 		if got.text.String() != resp.Message.Text() {
 			t.Fatalf("streamed %q, text %q", got.text.String(), resp.Message.Text())
-		}
-	})
-}
-
-func FuzzMarkSurrogates(f *testing.F) {
-	f.Add([]byte(`{"a":"\ud83d\ude00\ud83d"}`))
-	f.Add([]byte(`"\\ud83d\u12"`))
-	f.Fuzz(func(t *testing.T, in []byte) {
-		out, lone, marked := markSurrogates(in)
-		if lone == 0 && (string(out) != string(in) || marked) {
-			t.Errorf("changed without a half: %q", out)
-		}
-		if strictjson.Check(in, strictjson.Options{}) == nil && lone > 0 {
-			t.Errorf("%q passes the door and has %d halves", in, lone)
-		}
-		if _, again, _ := markSurrogates(out); again != 0 {
-			t.Errorf("halves are left in %q", out)
 		}
 	})
 }

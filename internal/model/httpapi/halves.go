@@ -1,4 +1,4 @@
-package openai
+package httpapi
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 // Servers that cut their output between the two halves of a UTF-16 pair send
 // half characters as escapes. The strict door refuses those, so a frame that
 // holds some is rewritten first: each half becomes one of 2048 private characters
-// (markBase and on), which a joiner turns back into whole characters where the
+// (markBase and on), which a Joiner turns back into whole characters where the
 // other half follows, and into U+FFFD elsewhere.
 const (
 	surrBase = 0xd800
@@ -20,10 +20,10 @@ const (
 	markEnd  = markBase + surrEnd - surrBase
 )
 
-// markSurrogates returns data with every escape of a lone surrogate replaced, how
+// RepairHalves returns data with every escape of a lone surrogate replaced, how
 // many there were, and whether they were replaced by marks. They are by U+FFFD if
 // the frame has real characters that look like marks.
-func markSurrogates(data []byte) (out []byte, lone int, marked bool) {
+func RepairHalves(data []byte) (out []byte, lone int, marked bool) {
 	if !bytes.Contains(data, []byte(`\u`)) {
 		return data, 0, false
 	}
@@ -92,8 +92,8 @@ func looksMarked(data []byte) bool {
 
 func isMark(r rune) bool { return r >= markBase && r < markEnd }
 
-// unmark replaces marks by U+FFFD in text that isn't streamed in pieces.
-func unmark(s string, marked bool) string {
+// Unmark replaces marks by U+FFFD in text that isn't streamed in pieces.
+func Unmark(s string, marked bool) string {
 	if !marked {
 		return s
 	}
@@ -105,15 +105,18 @@ func unmark(s string, marked bool) string {
 	}, s)
 }
 
-// joiner turns the marks in one streamed text into characters. The zero value is
+// Joiner turns the marks in one streamed text into characters. The zero value is
 // ready.
-type joiner struct {
-	high     rune // a mark of a first half that waits for the second, or 0
-	replaced int  // halves that became U+FFFD
+type Joiner struct {
+	// Replaced counts the halves that became U+FFFD.
+	Replaced int
+
+	high rune // a mark of a first half that waits for the second, or 0
 }
 
-// add returns what of the text is settled once s has arrived.
-func (j *joiner) add(s string, marked bool) string {
+// Add returns what of the text is settled once s has arrived; marked is what
+// RepairHalves said of the frame that held s.
+func (j *Joiner) Add(s string, marked bool) string {
 	if s == "" || !marked && j.high == 0 {
 		return s
 	}
@@ -126,11 +129,11 @@ func (j *joiner) add(s string, marked bool) string {
 			j.high = 0
 			continue
 		case j.high != 0:
-			b.WriteString(j.flush())
+			b.WriteString(j.Flush())
 		}
 		switch {
 		case low:
-			j.replaced++
+			j.Replaced++
 			b.WriteRune(utf8.RuneError)
 		case marked && isMark(r):
 			j.high = r
@@ -141,12 +144,12 @@ func (j *joiner) add(s string, marked bool) string {
 	return b.String()
 }
 
-// flush gives up waiting for a second half.
-func (j *joiner) flush() string {
+// Flush gives up waiting for a second half.
+func (j *Joiner) Flush() string {
 	if j.high == 0 {
 		return ""
 	}
 	j.high = 0
-	j.replaced++
+	j.Replaced++
 	return string(utf8.RuneError)
 }
