@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/abhed/abhed/internal/policy"
@@ -36,8 +37,13 @@ type Options struct {
 	// isn't started.
 	Before func() (hidden, protected []string, err error)
 	// After, if set, is called when a command and everything it started have ended;
-	// what it returns, unless empty, is added to the result.
+	// what it returns, unless empty, is added to the result. For a command in the
+	// background it is called when that has ended, unless JobsOptions.Guard is set. It
+	// is never called twice at a time, nor together with Before.
 	After func() string
+	// Jobs, if set, takes the commands that are to run in the background; without it
+	// there is no argument for that. It is the caller's to close.
+	Jobs *Jobs
 	// Env is the complete environment; nil means proc.Environ plus settings that keep
 	// programs from paging and asking.
 	Env []string
@@ -63,6 +69,8 @@ type Tool struct {
 	o     Options
 	shell string
 	bash  bool // the shell is bash
+
+	asking sync.Mutex // lets one at a time ask Before and After
 }
 
 var _ tool.Tool = (*Tool)(nil)
@@ -95,6 +103,7 @@ type args struct {
 	Command     string `json:"command"`
 	Description string `json:"description"`
 	TimeoutMS   int64  `json:"timeout_ms"`
+	Background  bool   `json:"background"`
 }
 
 const schema = `{
@@ -102,11 +111,14 @@ const schema = `{
   "properties": {
     "command": {"type": "string", "minLength": 1, "description": "The command line, as for a shell. It may have several lines."},
     "description": {"type": "string", "description": "What the command does, in a few words, for the person who may be asked to approve it."},
-    "timeout_ms": {"type": "integer", "minimum": 1, "maximum": %d, "description": "The time limit in milliseconds. Default %d."}
+    "timeout_ms": {"type": "integer", "minimum": 1, "maximum": %d, "description": "The time limit in milliseconds. Default %d."}%s
   },
   "required": ["command"],
   "additionalProperties": false
 }`
+
+const backgroundSchema = `,
+    "background": {"type": "boolean", "description": "Leave the command running and return at once, for servers and long builds. It has no time limit unless timeout_ms is given; its output and its end are to be had from the tool jobs; the working directory stays. Default false."}`
 
 // Spec returns the tool's description for the model.
 func (t *Tool) Spec() tool.Spec {
@@ -118,7 +130,7 @@ func (t *Tool) Spec() tool.Spec {
 	fmt.Fprintf(&b, "Run a command in %s. Every call is a new shell: only the working directory is kept, variables and functions are not. "+
 		"There is no input and no terminal, so nothing can ask questions. The output of both streams is returned in order, its middle left out if it is long, with the exit code, "+
 		"which for a pipeline is that of its last command (pipefail is off). The command and everything it started end at the time limit; "+
-		"processes in the background end with the call.", shell)
+		"processes left in the background end with the call.", shell)
 	if t.plan.Tier() >= sandbox.TierProcess {
 		b.WriteString(" It runs in a sandbox: only the workspace and the temporary folder can be written, most of the home folder is not there")
 		if !t.o.Policy.Network {
@@ -127,9 +139,13 @@ func (t *Tool) Spec() tool.Spec {
 		b.WriteString(".")
 	}
 	b.WriteString(" To read, change or find files use the tools for that.")
+	more := ""
+	if t.o.Jobs != nil {
+		more = backgroundSchema
+	}
 	return tool.Spec{
 		Name: "bash", Version: "1", Description: b.String(),
-		Schema: fmt.Appendf(nil, schema, t.o.MaxTimeout.Milliseconds(), t.o.Timeout.Milliseconds()),
+		Schema: fmt.Appendf(nil, schema, t.o.MaxTimeout.Milliseconds(), t.o.Timeout.Milliseconds(), more),
 	}
 }
 
@@ -151,19 +167,19 @@ func (t *Tool) Run(ctx context.Context, g tool.Grant) (tool.Result, error) {
 	case strings.IndexByte(a.Command, 0) >= 0:
 		return tool.Fail("The command holds a NUL byte, which no command line can."), nil
 	}
+	if a.Background {
+		return t.background(ctx, g, a), nil
+	}
 	limit := t.o.Timeout
 	if a.TimeoutMS > 0 {
 		limit = min(time.Duration(a.TimeoutMS)*time.Millisecond, t.o.MaxTimeout)
 	}
-	r := &running{tool: t, grant: g, dir: g.Call().WorkDir, limit: limit, policy: t.o.Policy}
-	r.policy.Roots = append(append([]string(nil), t.o.Policy.Roots...), g.Call().Roots...)
-	if t.o.Before != nil {
-		hidden, held, err := t.o.Before()
-		if err != nil {
-			return tool.Fail(fmt.Sprintf("The command was not started: %v.", err)), nil
-		}
-		r.policy.Hidden = slices.Concat(t.o.Policy.Hidden, hidden)
-		r.policy.Protected = slices.Concat(t.o.Policy.Protected, held)
+	r := &running{tool: t, grant: g, dir: g.Call().WorkDir, limit: limit, policy: t.policy(g)}
+	hidden, held, err := t.before()
+	if err != nil {
+		return tool.Fail(fmt.Sprintf("The command was not started: %v.", err)), nil
 	}
+	r.policy.Hidden = slices.Concat(t.o.Policy.Hidden, hidden)
+	r.policy.Protected = slices.Concat(t.o.Policy.Protected, held)
 	return r.run(ctx, a.Command)
 }

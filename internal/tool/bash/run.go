@@ -158,10 +158,8 @@ func (r *running) result(how ending, exit proc.Exit, rep report) tool.Result {
 	if note != "" {
 		notes = append(notes, note)
 	}
-	if r.tool.o.After != nil {
-		if said := r.tool.o.After(); said != "" {
-			notes = append(notes, said)
-		}
+	if said := r.tool.after(); said != "" {
+		notes = append(notes, said)
 	}
 	if moved, why := r.moved(rep.dir); moved != "" {
 		res.WorkDir = moved
