@@ -73,6 +73,8 @@ type Options struct {
 	Taken []string
 	// Now is the clock for latencies; nil means time.Now. Time-outs use real time.
 	Now func() time.Time
+	// trace sees each request before it is written and each reply that is whole.
+	trace func(sent bool, line []byte)
 }
 
 // StartError says why a configuration of extensions can't be used as it is. It is

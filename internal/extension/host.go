@@ -101,7 +101,7 @@ func (e *ext) start() {
 	if err == nil {
 		// The process may die before this goroutine has the stream.
 		ready := make(chan struct{})
-		e.judging, err = newStream(spec, func(f *failure) {
+		e.judging, err = newStream(spec, e.opts.trace, func(f *failure) {
 			<-ready
 			e.died(f, e.judging.child.Pid(), e.judging.child.StderrTail())
 		})

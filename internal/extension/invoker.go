@@ -77,7 +77,7 @@ func (v *invoker) process() (*stream, *failure) {
 	}
 	var s *stream
 	ready := make(chan struct{})
-	s, err = newStream(spec, func(f *failure) {
+	s, err = newStream(spec, e.opts.trace, func(f *failure) {
 		<-ready
 		msg := fmt.Sprintf("its tool process %d has failed, and is started anew at the next call: %s: %s", s.child.Pid(), f.class, f.msg)
 		if tail := s.child.StderrTail(); tail != "" {

@@ -33,8 +33,10 @@ type stream struct {
 	// onDeath is called once, after the process was reaped, unless the stream was
 	// closed. It must not call the stream.
 	onDeath func(*failure)
-	turn    chan struct{} // holds one token: whoever has it may ask
-	work    *run.Group
+	// trace sees what is exchanged; nil means nobody does.
+	trace func(sent bool, line []byte)
+	turn  chan struct{} // holds one token: whoever has it may ask
+	work  *run.Group
 
 	mu     sync.Mutex // guards what follows
 	seq    int64
@@ -59,13 +61,13 @@ type answer struct {
 }
 
 // newStream starts the process.
-func newStream(spec proc.Spec, onDeath func(*failure)) (*stream, error) {
+func newStream(spec proc.Spec, trace func(sent bool, line []byte), onDeath func(*failure)) (*stream, error) {
 	child, err := proc.Start(spec)
 	if err != nil {
 		return nil, err
 	}
 	s := &stream{
-		child: child, onDeath: onDeath, turn: make(chan struct{}, 1), work: run.New(context.Background()),
+		child: child, onDeath: onDeath, trace: trace, turn: make(chan struct{}, 1), work: run.New(context.Background()),
 		deadCh: make(chan struct{}), gone: make(chan struct{}),
 	}
 	s.turn <- struct{}{}
@@ -142,7 +144,11 @@ func (s *stream) exchange(r *request, timeout time.Duration) answer {
 	if dead != nil {
 		return answer{fail: dead}
 	}
-	if err := s.child.Write(ctx, r.line(seq)); err != nil {
+	line := r.line(seq)
+	if s.trace != nil {
+		s.trace(true, line)
+	}
+	if err := s.child.Write(ctx, line); err != nil {
 		// What it wrote meanwhile answers something that it has not read.
 		s.fail(s.writeFailure(err, r.event, timeout))
 		<-s.gone
@@ -160,6 +166,9 @@ func (s *stream) exchange(r *request, timeout time.Duration) answer {
 	}
 	if out.reply == nil {
 		return answer{fail: out.fail}
+	}
+	if s.trace != nil {
+		s.trace(false, out.reply)
 	}
 	rep, fail := decodeReply(out.reply)
 	if fail == nil && rep.seq != nil && *rep.seq != seq {
