@@ -12,7 +12,7 @@ import (
 // TestFaults holds one line per kind of fault: the settings file and every
 // message it must give, whole.
 func TestFaults(t *testing.T) {
-	top := "one of $schema, model, sampling, custom_providers, permissions, extensions, ahp, mcp, sandbox, limits, secrets, record, models, telemetry"
+	top := "one of $schema, model, sampling, custom_providers, permissions, extensions, ahp, mcp, sandbox, limits, secrets, record, models, context, tools, skills, mcp_budget_tokens, http, telemetry"
 	modes := "one of plan, default, accept-edits, auto, bypass"
 	cases := []struct {
 		name, data string
@@ -72,8 +72,23 @@ func TestFaults(t *testing.T) {
 			`1:32: custom_providers[0].name: found "openai", expected a name that no built-in provider has`}},
 		{"api unknown", `{"custom_providers": [{"name": "x", "api": "OpenAI", "base_url": "http://h"}]}`, []string{
 			`1:44: custom_providers[0].api: found "OpenAI", expected one of openai, openai-responses, anthropic, gemini, script (did you mean "openai"?)`}},
-		{"api not built", `{"custom_providers": [{"name": "x", "api": "anthropic", "base_url": "http://h"}]}`, []string{
-			`1:44: custom_providers[0].api: the API "anthropic" (it is not supported by this build; supported are openai and script)`}},
+		{"parameter of another api", `{"custom_providers": [{"name": "x", "api": "anthropic", "base_url": "http://h", "sampling": ["top_k", "min_p"]}]}`, []string{
+			`1:103: custom_providers[0].sampling[1]: the parameter "min_p", which the API "anthropic" of the provider "x" can't send, expected one of temperature, top_p, top_k, max_tokens, stop, effort, thinking_budget`}},
+		{"no base_url for gemini", `{"custom_providers": [{"name": "x", "api": "gemini"}]}`, []string{`1:23: custom_providers[0]: no "base_url", expected "base_url", which the API "gemini" needs`}},
+		{"base_url for gemini", `{"custom_providers": [{"name": "x", "api": "gemini", "base_url": "h?key=1"}]}`, []string{
+			`1:66: custom_providers[0].base_url: found "h?key=1", expected an absolute http or https URL`}},
+		{"context", `{"context": {"threshold": 1, "compaction": "never", "keep_results": -1, "stubbytes": 0}}`, []string{
+			`1:27: context.threshold: found 1, expected a number from 0.1 to 0.99`,
+			`1:44: context.compaction: found "never", expected one of auto, off`,
+			`1:69: context.keep_results: found -1, expected an integer from 0 to 1000000`,
+			`1:73: context.stubbytes: unknown key "stubbytes", expected one of compaction, threshold, keep_results, stub_bytes (did you mean "stub_bytes"?)`}},
+		{"tool names", `{"tools": {"disabled": ["bash(rm*)", ""]}}`, []string{
+			`1:25: tools.disabled[0]: found "bash(rm*)", expected the name of a tool, without a pattern`,
+			`1:38: tools.disabled[1]: found "", expected the name of a tool, without a pattern`}},
+		{"http", `{"http": {"stall_seconds": 0, "retries": 101, "ca_file": ""}}`, []string{
+			`1:28: http.stall_seconds: found 0, expected an integer from 1 to 86400`,
+			`1:42: http.retries: found 101, expected an integer from 0 to 100`,
+			`1:58: http.ca_file: found "", expected a path`}},
 		{"no base_url", `{"custom_providers": [{"name": "x", "api": "openai"}]}`, []string{`1:23: custom_providers[0]: no "base_url", expected "base_url", which the API "openai" needs`}},
 		{"relative base_url", `{"custom_providers": [{"name": "x", "api": "openai", "base_url": "h/v1"}]}`, []string{
 			`1:66: custom_providers[0].base_url: found "h/v1", expected an absolute http or https URL`}},
@@ -84,10 +99,13 @@ func TestFaults(t *testing.T) {
 		{"provider unknown", `{"model": "opnai/gpt"}`, []string{
 			`1:11: model: the provider "opnai", which isn't known, expected one of openai, anthropic, gemini, openrouter, mistral, groq, together, deepseek, xai, azure-openai, ollama, vllm, sglang, llamacpp, lmstudio (did you mean "openai"?)`}},
 		{"model alone", `{"model": "gpt"}`, []string{`1:11: model: found "gpt", expected provider/model (name the provider: nothing is guessed from a model's name)`}},
-		{"provider not built", `{"model": "gemini/pro"}`, []string{`1:11: model: the provider "gemini", which can't be used (the API "gemini" is not supported by this build)`}},
-		{"MCP", `{"mcp": {"a": {"command": "x"}, "b": {"url": "https://h"}}}`, []string{
-			`1:15: mcp.a: an MCP server (MCP servers are not supported by this build)`,
-			`1:38: mcp.b: an MCP server (MCP servers are not supported by this build)`}},
+		{"provider without an address", `{"model": "azure-openai/gpt"}`, []string{`1:11: model: the provider "azure-openai", which can't be used (its address differs by resource: name it in custom_providers with api openai and the resource's /openai/v1 URL)`}},
+		{"MCP", `{"mcp": {"a": {"command": "x", "url": "https://h"}, "b": {"timeout_ms": 1}}}`, []string{
+			`1:15: mcp.a: both "command" and "url", expected one of the two`,
+			`1:58: mcp.b: neither "command" nor "url", expected one of the two`}},
+		{"MCP, idle settings", `{"mcp": {"a": {"command": "x", "headers_env": {}}, "b": {"url": "https://h", "network": false}}}`, []string{
+			`1:47: mcp.a.headers_env: "headers_env" beside "command", expected nothing: it has no meaning there`,
+			`1:89: mcp.b.network: "network" beside "url", expected nothing: it has no meaning there`}},
 		{"MCP name", `{"mcp": {"a__b": {}}}`, []string{`1:10: mcp.a__b: the name "a__b", expected a name without "__", which separates server and tool in a rule`}},
 		{"several", "{\n\"model\": 1,\n\"limits\": {\"max_turns\": \"x\", \"max_tuns\": 1}}", []string{
 			`2:10: model: found 1, expected a string`,

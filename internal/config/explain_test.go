@@ -39,6 +39,13 @@ limits.max_turns = 5  # user /f/user.json:1:120
 limits.max_tokens = 0  # default
 limits.max_cost_usd = 0  # default
 limits.max_seconds = 0  # default
+context.compaction = "auto"  # default
+context.threshold = 0.8  # default
+context.keep_results = 20  # default
+context.stub_bytes = 4096  # default
+mcp_budget_tokens = 10000  # default
+http.stall_seconds = 60  # default
+http.retries = 5  # default
 ABHED_BASE_URL = "http://h/v1"  # environment ABHED_BASE_URL
 ABHED_API_KEY = "[secret]"  # environment ABHED_API_KEY
 ignored: permissions.allow[0]  # project /w/.abhed/config.json:2:27: the project isn't trusted, and only stricter settings of it apply; --trust-workspace applies all of them

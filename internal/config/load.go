@@ -67,6 +67,7 @@ func capMode(merged *node, sources []layered) {
 // finish turns the merged values into Settings and checks what needs several of
 // them at once.
 func (l *loader) finish(merged *node) (*Settings, error) {
+	l.boundNetwork(merged)
 	s := &Settings{merged: merged, QuickStart: l.quick, Ignored: l.ignored, Warnings: l.warnings}
 	if err := strictjson.Unmarshal(merged.encode(nil), s, strictjson.Options{MaxDepth: maxNesting, MaxBytes: 1 << 30}); err != nil {
 		return nil, err
@@ -80,11 +81,7 @@ func (l *loader) finish(merged *node) (*Settings, error) {
 	}
 	l.checkExtensions(merged.get("extensions"))
 	l.checkProviders(s, merged)
-	if servers := merged.get("mcp"); servers != nil {
-		for _, m := range servers.members {
-			l.faults.add(&Error{Origin: m.value.origin, Found: "an MCP server", Hint: "MCP servers are not supported by this build"})
-		}
-	}
+	l.checkMCP(merged.get("mcp"))
 	if err := l.faults.err(); err != nil {
 		return nil, err
 	}
@@ -112,13 +109,16 @@ func (l *loader) checkProviders(s *Settings, merged *node) {
 	for i, p := range s.Providers {
 		n := merged.get("custom_providers").elems[i]
 		switch base := n.get("base_url"); {
-		case !apiSupported(p.API):
-			l.faults.add(&Error{Origin: n.get("api").origin, Found: "the API " + quote(p.API), Hint: "it is not supported by this build; supported are openai and script"})
 		case base == nil:
 			l.faults.add(&Error{Origin: n.origin, Found: `no "base_url"`, Expected: `"base_url", which the API ` + quote(p.API) + " needs"})
-		case p.API == APIOpenAI:
+		case p.API != APIScript:
 			if want := endpointURL(p.BaseURL); want != "" {
 				l.faults.add(&Error{Origin: base.origin, Found: foundURL(p.BaseURL), Expected: want})
+			}
+		}
+		for j, name := range p.Sampling {
+			if can := APISampling(p.API); !slices.Contains(can, name) {
+				l.faults.add(&Error{Origin: n.get("sampling").elems[j].origin, Found: "the parameter " + quote(name) + ", which the API " + quote(p.API) + " of the provider " + quote(p.Name) + " can't send", Expected: oneOf(can)})
 			}
 		}
 	}

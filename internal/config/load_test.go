@@ -108,7 +108,12 @@ func TestEveryKey(t *testing.T) {
 	"limits": {"max_turns": 1, "max_tokens": 2, "max_cost_usd": 0.5, "max_seconds": 4},
 	"secrets": {"env": ["TOKEN"], "files": ["/run/secret", "s"]},
 	"record": {"anchor": "bin/anchor"},
-	"models": {"p/m2": {"output_limit": 7}},
+	"models": {"p/m2": {"output_limit": 7, "images": false}},
+	"context": {"compaction": "off", "threshold": 0.5, "keep_results": 0, "stub_bytes": 0},
+	"tools": {"disabled": ["bash", "mcp__s__t"]}, "skills": {"paths": ["~/skills", "more"]}, "mcp_budget_tokens": 0,
+	"mcp": {"s": {"command": "./srv", "args": ["-x"], "env": {"A": "b"}, "cwd": "d", "read_only": ["t"], "tools": ["t", "u"], "timeout_ms": 5, "start_timeout_ms": 6, "network": true, "disabled": true},
+		"h": {"url": "https://h.example/mcp", "headers_env": {"X-Key": "MCP_KEY"}}},
+	"http": {"ca_file": "ca.pem", "stall_seconds": 1, "retries": 0},
 	"telemetry": {"otlp_endpoint": "http://127.0.0.1:4318", "headers_env": {"X-Key": "OTLP_KEY"}}
 	}`))
 	f := func(v float64) *float64 { return &v }
@@ -134,8 +139,16 @@ func TestEveryKey(t *testing.T) {
 		Limits:  Limits{MaxTurns: 1, MaxTokens: 2, MaxCostUSD: 0.5, MaxSeconds: 4},
 		Secrets: Secrets{Env: []string{"TOKEN"}, Files: []string{"/run/secret", "/f/s"}},
 		Record:  Record{Anchor: "/f/bin/anchor"},
-		Models:  map[string]ModelInfo{"p/m2": {OutputLimit: 7}},
-
+		Models:  map[string]ModelInfo{"p/m2": {OutputLimit: 7, Images: new(bool)}},
+		Context: Context{Compaction: "off", Threshold: 0.5},
+		Tools:   Tools{Disabled: []string{"bash", "mcp__s__t"}},
+		Skills:  Skills{Paths: []string{"~/skills", "/f/more"}},
+		MCP: map[string]MCPServer{
+			"s": {Command: "/f/srv", Args: []string{"-x"}, Env: map[string]string{"A": "b"}, Cwd: "/f/d", ReadOnly: []string{"t"}, Tools: []string{"t", "u"},
+				TimeoutMS: 5, StartTimeoutMS: 6, Network: true, Disabled: true},
+			"h": {URL: "https://h.example/mcp", HeadersEnv: map[string]string{"X-Key": "MCP_KEY"}, TimeoutMS: 60000, StartTimeoutMS: 10000},
+		},
+		HTTP:      HTTP{CAFile: "/f/ca.pem", StallSeconds: 1},
 		Telemetry: Telemetry{OTLPEndpoint: "http://127.0.0.1:4318", HeadersEnv: map[string]string{"X-Key": "OTLP_KEY"}},
 	}
 	opt := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".merged" }, cmp.Ignore())
@@ -144,6 +157,9 @@ func TestEveryKey(t *testing.T) {
 	}
 	if e := &s.Extensions[1]; !e.Subscribes("tool_call") || s.Extensions[0].Subscribes("context") || e.Timeout().Seconds() != 5 || e.InvokeTimeout().Minutes() != 2 {
 		t.Error("the methods of Extension disagree with its fields")
+	}
+	if m := s.MCP["h"]; m.Timeout().Seconds() != 60 || m.StartTimeout().Seconds() != 10 || s.HTTP.StallTimeout().Seconds() != 1 {
+		t.Error("the methods of MCPServer and HTTP disagree with their fields")
 	}
 	if e, err := s.Resolve("p/m2"); err != nil || e.Info.OutputLimit != 7 || e.APIKeyEnv != "P_KEY" || e.HeadersEnv["X-Team"] != "TEAM" {
 		t.Errorf("Resolve(p/m2) = %+v, %v", e, err)

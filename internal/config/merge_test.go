@@ -170,6 +170,7 @@ func TestUntrustedProject(t *testing.T) {
 	"sandbox": {"min_tier": "none", "network": true, "home_paths": ["~/.ssh"]},
 	"limits": {"max_turns": 1000, "max_tokens": 5, "max_cost_usd": 0},
 	"secrets": {"env": ["A"]}, "record": {"anchor": "./steal"}, "models": {"a/b": {}},
+	"context": {"compaction": "off"}, "tools": {"disabled": ["edit"]}, "skills": {"paths": ["s"]}, "mcp_budget_tokens": 1, "http": {"ca_file": "ca.pem"},
 	"telemetry": {"otlp_endpoint": "http://h", "headers_env": {"A": "HOME"}}}`))
 	var ignored []string
 	for _, i := range s.Ignored {
@@ -180,18 +181,21 @@ func TestUntrustedProject(t *testing.T) {
 	}
 	want := []string{"model", "sampling.seed", "custom_providers[0]", "permissions.mode", "permissions.max_mode", "permissions.allow[0]", "permissions.allow[1]",
 		"permissions.runners", "permissions.env_harmless[0]", "extensions[0]", "ahp.registration", "mcp.m", "sandbox.min_tier", "sandbox.network", "sandbox.home_paths[0]",
-		"secrets.env", "record.anchor", `models["a/b"]`, "telemetry.otlp_endpoint", "telemetry.headers_env", "limits.max_turns"}
+		"secrets.env", "record.anchor", `models["a/b"]`, "context.compaction", "skills.paths", "mcp_budget_tokens", "http.ca_file", "telemetry.otlp_endpoint", "telemetry.headers_env", "limits.max_turns"}
 	if d := cmp.Diff(want, ignored); d != "" {
 		t.Errorf("ignored (-want +got):\n%s", d)
 	}
 	if len(s.Permissions.Ask) != 1 || len(s.Permissions.Deny) != 1 || len(s.Permissions.Allow) != 0 || s.Permissions.Mode != "default" {
 		t.Errorf("permissions = %+v", s.Permissions)
 	}
+	if d := cmp.Diff([]string{"edit"}, s.Tools.Disabled); d != "" || s.MCP != nil || s.HTTP.CAFile != "" || s.Context.Compaction != "auto" {
+		t.Errorf("what it disables must count and nothing else: %+v", s)
+	}
 	if s.Limits.MaxTokens != 5 || s.Limits.MaxTurns != 100 || s.Model != "" || s.Sandbox.Network || s.Extensions != nil {
 		t.Errorf("settings = %+v", s)
 	}
-	// The same file trusted is used, and so its unsupported parts stop the start.
-	if got := faultsOf(t, file(Project, `{"mcp": {"m": {"command": "./m"}}}`)); len(got) != 1 {
+	// The same parts trusted are used, and so is what is wrong in them.
+	if got := faultsOf(t, file(Project, `{"mcp": {"m": {"args": ["./m"]}}}`)); len(got) != 1 {
 		t.Errorf("trusted: %q", got)
 	}
 	// Untrusted or not, a broken file stops the start.

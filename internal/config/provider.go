@@ -23,7 +23,8 @@ type Endpoint struct {
 	HeadersEnv map[string]string
 	// Sampling lists the parameters that the endpoint honours.
 	Sampling []string
-	// Info is what the settings say of the model.
+	// Info is what is known of the model: what the settings say, and for the rest
+	// what is generally known of it.
 	Info ModelInfo
 }
 
@@ -43,13 +44,10 @@ func builtins() []builtin {
 	with := func(more ...string) []string { return append(slices.Clone(common), more...) }
 	open := with("top_k", "min_p", "seed", "frequency_penalty", "presence_penalty", "repetition_penalty")
 	penalties := with("seed", "frequency_penalty", "presence_penalty")
-	other := func(name, api string) builtin {
-		return builtin{name: name, hint: "the API " + quote(api) + " is not supported by this build"}
-	}
 	return []builtin{
 		{"openai", APIOpenAI, "https://api.openai.com/v1", "OPENAI_API_KEY", append(slices.Clone(penalties), "effort"), ""},
-		other("anthropic", APIAnthropic),
-		other("gemini", APIGemini),
+		{"anthropic", APIAnthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY", APISampling(APIAnthropic), ""},
+		{"gemini", APIGemini, "https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY", APISampling(APIGemini), ""},
 		{"openrouter", APIOpenAI, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", slices.Clone(open), ""},
 		{"mistral", APIOpenAI, "https://api.mistral.ai/v1", "MISTRAL_API_KEY", with("frequency_penalty", "presence_penalty"), ""},
 		{"groq", APIOpenAI, "https://api.groq.com/openai/v1", "GROQ_API_KEY", with("seed", "effort"), ""},
@@ -184,13 +182,12 @@ func (s *Settings) resolve(model string) (Endpoint, *Error) {
 	if provider == environmentProvider {
 		e.APIKey = s.QuickStart.APIKey
 	}
+	e.Info = builtinModel(provider, name)
 	for _, custom := range s.Providers {
 		if custom.Name == provider {
 			e.HeadersEnv, e.Info = custom.HeadersEnv, custom.Models[name]
 		}
 	}
-	if info, is := s.Models[provider+"/"+name]; is {
-		e.Info = info
-	}
+	e.Info = s.Models[provider+"/"+name].over(e.Info)
 	return e, nil
 }

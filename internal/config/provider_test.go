@@ -69,7 +69,6 @@ func TestResolveFaults(t *testing.T) {
 		"gpt":            `found "gpt", expected provider/model (name the provider: nothing is guessed from a model's name)`,
 		"env/x":          "ABHED_BASE_URL isn't set",
 		"hause/x":        `did you mean "house"?`,
-		"anthropic/x":    `the API "anthropic" is not supported by this build`,
 		"azure-openai/x": "name it in custom_providers",
 		"house/":         "expected provider/model",
 		"a b/c":          "expected provider/model",
@@ -110,14 +109,14 @@ func TestBuiltinTable(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || e.Model != "some/model" || e.API != APIOpenAI || endpointURL(e.BaseURL) != "" || strings.HasSuffix(e.BaseURL, "/") {
+		if err != nil || e.Model != "some/model" || e.API != p.API || !slices.Contains(APIs(), e.API) || endpointURL(e.BaseURL) != "" || strings.HasSuffix(e.BaseURL, "/") {
 			t.Errorf("%s: %+v, %v", p.Name, e, err)
 		}
 		if local := strings.Contains(e.BaseURL, "localhost"); local != strings.HasPrefix(e.BaseURL, "http:") || local != (e.APIKeyEnv == "") {
 			t.Errorf("%s: only a local endpoint goes without TLS and without a key: %+v", p.Name, e)
 		}
 		for i, name := range e.Sampling {
-			if !slices.Contains(SamplingNames(), name) || slices.Contains(e.Sampling[:i], name) {
+			if !slices.Contains(APISampling(e.API), name) || slices.Contains(e.Sampling[:i], name) {
 				t.Errorf("%s: sampling %q is unknown or there twice", p.Name, name)
 			}
 		}
@@ -142,6 +141,72 @@ func TestSamplingNamesAgree(t *testing.T) {
 		load(t, file(User, data+`"`+name+`"]}]}`))
 		if got := faultsOf(t, file(User, data+`]}]}`)); len(got) != 1 || !strings.Contains(got[0], `the parameter "`+name+`", which the provider "p" doesn't honour`) {
 			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// TestEveryAPI: a custom provider of each API is accepted with every parameter
+// that the API has, and refused with each one that it has not.
+func TestEveryAPI(t *testing.T) {
+	for _, api := range APIs() {
+		provider := func(names ...string) string {
+			return `{"model": "p/m", "custom_providers": [{"name": "p", "api": "` + api + `", "base_url": "http://h/v1/", "sampling": ["` + strings.Join(names, `", "`) + `"]}]}`
+		}
+		can := APISampling(api)
+		e, err := load(t, file(User, provider(can...))).Resolve("")
+		if err != nil || e.API != api {
+			t.Errorf("%s: %+v, %v", api, e, err)
+		}
+		if d := cmp.Diff(can, e.Sampling); d != "" {
+			t.Errorf("%s: sampling (-want +got):\n%s", api, d)
+		}
+		for i, name := range can {
+			if !slices.Contains(SamplingNames(), name) || slices.Contains(can[:i], name) {
+				t.Errorf("%s: %q is unknown or there twice", api, name)
+			}
+		}
+		for _, name := range SamplingNames() {
+			if slices.Contains(can, name) {
+				continue
+			}
+			if got := faultsOf(t, file(User, provider(name))); len(got) != 1 || !strings.Contains(got[0], quote(name)) || !strings.Contains(got[0], "the API "+quote(api)) {
+				t.Errorf("%s with %s: %q", api, name, got)
+			}
+		}
+	}
+}
+
+// TestModelInfo: settings stand over what is generally known, member by member.
+func TestModelInfo(t *testing.T) {
+	yes, no, one, two := true, false, 1.0, 2.0
+	s := load(t, file(User, `{"models": {"anthropic/claude-sonnet-4-5": {"output_limit": 9, "price": {"input": 1}}, "p/m": {"context_window": 7, "price": {"output": 2}}, "p/only": {"images": true}},
+		"custom_providers": [{"name": "p", "api": "gemini", "base_url": "http://h", "models": {"m": {"output_limit": 8, "images": false, "price": {"input": 1, "output": 1}}}}]}`))
+	for model, want := range map[string]ModelInfo{
+		"anthropic/claude-sonnet-4-5":  {ContextWindow: 200_000, OutputLimit: 9, Images: &yes, Price: &Price{Input: &one}},
+		"p/m":                          {ContextWindow: 7, OutputLimit: 8, Images: &no, Price: &Price{Input: &one, Output: &two}},
+		"p/only":                       {Images: &yes},
+		"gemini/gemini-2.5-pro":        {ContextWindow: 1_048_576, OutputLimit: 65_536, Images: &yes},
+		"openai/o3-mini":               {ContextWindow: 200_000, OutputLimit: 100_000, Images: &no},
+		"openai/o3-mini-of-tomorrow":   {},
+		"openrouter/gemini-2.5-pro":    {},
+		"anthropic/claude-sonnet-4-5x": {},
+	} {
+		e, err := s.Resolve(model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, e.Info); d != "" {
+			t.Errorf("%s (-want +got):\n%s", model, d)
+		}
+	}
+	seen := map[string]bool{}
+	for _, k := range builtinModels() {
+		for _, name := range k.names {
+			model := k.provider + "/" + name
+			if !slices.Contains(BuiltinProviders(), k.provider) || seen[model] || k.most <= 0 || k.most >= k.context {
+				t.Errorf("%s: unknown provider, there twice, or no room for a prompt: %+v", model, k)
+			}
+			seen[model] = true
 		}
 	}
 }

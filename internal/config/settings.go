@@ -23,7 +23,16 @@ type Settings struct {
 	Secrets     Secrets              `json:"secrets"`
 	Record      Record               `json:"record"`
 	Models      map[string]ModelInfo `json:"models"`
-	Telemetry   Telemetry            `json:"telemetry"`
+	Context     Context              `json:"context"`
+	Tools       Tools                `json:"tools"`
+	Skills      Skills               `json:"skills"`
+	// MCP holds the MCP servers by name, disabled ones too.
+	MCP map[string]MCPServer `json:"mcp"`
+	// MCPBudgetTokens bounds what the descriptions of MCP tools may take in a
+	// prompt; tools beyond it are loaded on demand.
+	MCPBudgetTokens int64     `json:"mcp_budget_tokens"`
+	HTTP            HTTP      `json:"http"`
+	Telemetry       Telemetry `json:"telemetry"`
 
 	// QuickStart is the endpoint that ABHED_BASE_URL names.
 	QuickStart QuickStart `json:"-"`
@@ -84,12 +93,14 @@ type Provider struct {
 	Description string               `json:"description"`
 }
 
-// ModelInfo is what the settings say of a model. Zero means unknown.
+// ModelInfo is what is known of a model. Zero means unknown.
 type ModelInfo struct {
 	// ContextWindow and OutputLimit are in tokens.
-	ContextWindow int64  `json:"context_window"`
-	OutputLimit   int64  `json:"output_limit"`
-	Price         *Price `json:"price"`
+	ContextWindow int64 `json:"context_window"`
+	OutputLimit   int64 `json:"output_limit"`
+	// Images says whether the model sees images; nil is unknown.
+	Images *bool  `json:"images"`
+	Price  *Price `json:"price"`
 }
 
 // Price is in US dollars for a million tokens. A nil rate is unknown, which is
@@ -190,6 +201,33 @@ type Record struct {
 	// Anchor is a program or an http(s) URL that receives each signed head; empty
 	// is none.
 	Anchor string `json:"anchor"`
+}
+
+// Context says what of a long conversation the model is sent.
+type Context struct {
+	// Compaction is one of Compactions.
+	Compaction string `json:"compaction"`
+	// Threshold is the share of the context window, 0.1 to 0.99, from which on a
+	// conversation is compacted.
+	Threshold float64 `json:"threshold"`
+	// KeepResults is how many of the newest tool results are always sent whole.
+	KeepResults int64 `json:"keep_results"`
+	// StubBytes is the size above which an older result is sent as a stub; 0 means
+	// never.
+	StubBytes int64 `json:"stub_bytes"`
+}
+
+// Tools says which tools the model is offered.
+type Tools struct {
+	// Disabled are tools that are neither offered nor run: those of all sources,
+	// of an untrusted project too.
+	Disabled []string `json:"disabled"`
+}
+
+// Skills says where skills are.
+type Skills struct {
+	// Paths are folders, the highest source's first.
+	Paths []string `json:"paths"`
 }
 
 // Telemetry says where spans and measurements go; the zero value sends none.

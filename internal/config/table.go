@@ -24,6 +24,15 @@ func settingsSpec() *spec {
 			{name: "anchor", spec: spec{doc: "A program or URL that receives each signed head.", prog: true, check: anchorTarget}},
 		}}},
 		{name: "models", spec: spec{shape: shapeMap, merge: mergeNamed, doc: "What is known of models, by provider/model.", anyKey: qualifiedModel, elem: modelSpec()}},
+		{name: "context", spec: contextSpec()},
+		{name: "tools", spec: spec{shape: shapeObject, doc: "Which tools the model is offered.", fields: []field{
+			{name: "disabled", spec: listOf(mergeUnion, "Tools that are neither offered nor run; every source may add some and none takes one back.", spec{check: toolName})},
+		}}},
+		{name: "skills", spec: spec{shape: shapeObject, doc: "Instructions that the model loads when it needs them.", fields: []field{
+			{name: "paths", spec: listOf(mergeUnion, "Folders that hold skills.", spec{path: true, check: filePath})},
+		}}},
+		{name: "mcp_budget_tokens", spec: spec{shape: shapeInt, max: 1e9, def: "10000", doc: "How many tokens the descriptions of MCP tools may take in a prompt; tools beyond it are loaded on demand."}},
+		{name: "http", spec: httpSpec()},
 		{name: "telemetry", spec: spec{shape: shapeObject, doc: "Spans and measurements by OpenTelemetry; off without an endpoint.", fields: []field{
 			{name: "otlp_endpoint", spec: spec{check: endpointURL, quiet: true, doc: "The collector's OTLP address over HTTP, without /v1/traces."}},
 			{name: "headers_env", spec: spec{shape: shapeMap, anyKey: headerName, elem: &spec{check: variableName, quiet: true}, doc: "Headers to send, and the variable that holds each one's value."}},
@@ -70,6 +79,7 @@ func modelSpec() *spec {
 	return &spec{shape: shapeObject, fields: []field{
 		{name: "context_window", spec: spec{shape: shapeInt, min: 1, max: 1e9, doc: "Tokens of prompt and reply together."}},
 		{name: "output_limit", spec: spec{shape: shapeInt, min: 1, max: 1e9, doc: "Tokens of one reply."}},
+		{name: "images", spec: spec{shape: shapeBool, doc: "Whether it sees images."}},
 		{name: "price", spec: spec{shape: shapeObject, doc: "US dollars for a million tokens.", fields: []field{
 			{name: "input", spec: price}, {name: "output", spec: price}, {name: "cache_read", spec: price}, {name: "cache_write", spec: price},
 		}}},
@@ -105,15 +115,20 @@ func extensionSpec() *spec {
 	}}
 }
 
-func mcpSpec() *spec {
-	return &spec{shape: shapeObject, fields: []field{
-		{name: "command", spec: spec{prog: true, check: filePath}},
-		{name: "args", spec: listOf(mergeHighest, "", spec{})},
-		{name: "env", spec: spec{shape: shapeMap, anyKey: settableVariable, elem: &spec{hidden: true}}},
-		{name: "cwd", spec: spec{path: true, check: filePath}},
-		{name: "url", spec: spec{check: endpointURL, quiet: true}},
-		{name: "headers_env", spec: spec{shape: shapeMap, anyKey: headerName, elem: &spec{check: variableName, quiet: true}}},
-		{name: "read_only", spec: listOf(mergeHighest, "Tools that the operator says change nothing.", spec{check: nonEmpty})},
+func contextSpec() spec {
+	return spec{shape: shapeObject, doc: "What of a long conversation the model is sent.", fields: []field{
+		{name: "compaction", spec: spec{enum: Compactions(), def: `"auto"`, doc: "Whether a conversation that gets too long for the model is summed up."}},
+		{name: "threshold", spec: spec{shape: shapeNumber, min: 0.1, max: 0.99, def: "0.8", doc: "The share of the context window from which on that is done."}},
+		{name: "keep_results", spec: spec{shape: shapeInt, max: 1e6, def: "20", doc: "How many of the newest tool results are always sent whole."}},
+		{name: "stub_bytes", spec: spec{shape: shapeInt, max: 1e9, def: "4096", doc: "Older results of more bytes are sent as a stub; 0 means never."}},
+	}}
+}
+
+func httpSpec() spec {
+	return spec{shape: shapeObject, doc: "Requests to model APIs.", fields: []field{
+		{name: "ca_file", spec: spec{path: true, check: filePath, doc: "A PEM file of certificate authorities to trust beside the system's."}},
+		{name: "stall_seconds", spec: spec{shape: shapeInt, min: 1, max: 86400, def: "60", doc: "The longest wait for the next byte of a reply."}},
+		{name: "retries", spec: spec{shape: shapeInt, max: 100, def: "5", doc: "How often a request is tried again after a failure that may pass."}},
 	}}
 }
 

@@ -9,7 +9,8 @@ type Ignored struct {
 const reasonUntrusted = "the project isn't trusted, and only stricter settings of it apply; --trust-workspace applies all of them"
 
 // untrusted returns what of an untrusted project file applies: deny and ask
-// rules, mode plan, limits (which can only lower) and network false (gate.md §4).
+// rules, mode plan, limits (which can only lower), network false (gate.md §4) and
+// the tools that it disables.
 // The rest is listed as ignored.
 func (l *loader) untrusted(root *node) *node {
 	out := &node{kind: '{', origin: root.origin}
@@ -20,6 +21,8 @@ func (l *loader) untrusted(root *node) *node {
 				return name == "deny" || name == "ask" || name == "mode" && v.text == "plan"
 			})
 		case "limits":
+		case "tools":
+			m.value = l.keep(m.value, func(name string, _ *node) bool { return name == "disabled" })
 		case "sandbox":
 			m.value = l.keep(m.value, func(name string, v *node) bool { return name == "network" && v.kind == 'f' })
 		case "$schema":

@@ -34,8 +34,7 @@ func APIs() []string {
 	return []string{APIOpenAI, APIOpenAIResponses, APIAnthropic, APIGemini, APIScript}
 }
 
-// The model APIs (abhed.md, Providers). This build speaks APIOpenAI and
-// APIScript; the others are known by name and refused at start.
+// The model APIs (abhed.md, Providers). APIOpenAI is chat completions.
 const (
 	APIOpenAI          = "openai"
 	APIOpenAIResponses = "openai-responses"
@@ -44,7 +43,23 @@ const (
 	APIScript          = "script"
 )
 
-func apiSupported(api string) bool { return api == APIOpenAI || api == APIScript }
+// APISampling returns the sampling parameters that requests of an API can hold at
+// all. What one endpoint honours may be less.
+func APISampling(api string) []string {
+	switch api {
+	case APIOpenAIResponses:
+		return []string{"temperature", "top_p", "max_tokens", "effort"}
+	case APIAnthropic:
+		return []string{"temperature", "top_p", "top_k", "max_tokens", "stop", "effort", "thinking_budget"}
+	case APIGemini:
+		return []string{"temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty", "max_tokens", "stop", "effort", "thinking_budget"}
+	default: // chat completions servers differ, and a script takes anything
+		return SamplingNames()
+	}
+}
+
+// Compactions returns the ways to treat a conversation that gets too long.
+func Compactions() []string { return []string{"auto", "off"} }
 
 // The functions below check one string each. They return what was expected, or
 // "" if the string fits.
@@ -90,6 +105,14 @@ func serverName(s string) string {
 		return `a name without "__", which separates server and tool in a rule`
 	}
 	return plainName(s)
+}
+
+// toolName checks the name of one tool, as read or mcp__server__tool.
+func toolName(s string) string {
+	if s == "" || len(s) > 128 || strings.ContainsAny(s, " \t\r\n()*?,/") {
+		return "the name of a tool, without a pattern"
+	}
+	return ""
 }
 
 // modelName checks "provider/model"; the bare name of a model is for the
