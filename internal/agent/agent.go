@@ -154,15 +154,15 @@ type Log interface {
 	Sign() error
 }
 
-// Limits bounds a run; a zero is no limit.
+// Limits bounds a run with its sub-agents; a zero is no limit.
 type Limits struct {
-	// Turns counts model replies of this run.
+	// Turns counts model replies.
 	Turns int
 	// Tokens counts input and output tokens of this run; replies without usage are
 	// counted as one token per four bytes.
 	Tokens int64
-	// CostUSD is in US dollars, by Options.Price; replies without usage count as
-	// with Tokens, at the price of input.
+	// CostUSD is in US dollars, by Model.Price; replies without usage count as with
+	// Tokens, at the price of input.
 	CostUSD float64
 	// Time is the wall time of this run.
 	Time time.Duration

@@ -179,7 +179,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("%d turns, usage %d", res.Turns, *res.Usage.Input)
 	}
 	b = setup(t, nil, many()...)
-	b.opts.Limits.CostUSD, b.opts.Price = 0.0005, agent.Price{Input: 5, Output: 10} // 0.0003 a reply
+	b.opts.Limits.CostUSD, b.opts.Model.Price = 0.0005, &agent.Price{Input: 5, Output: 10} // 0.0003 a reply
 	res = b.run(t.Context())
 	want(t, res, agent.ReasonMaxCost)
 	if res.Turns != 2 {

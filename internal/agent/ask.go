@@ -14,6 +14,10 @@ import (
 
 // ask makes the turn's model call, with retries, and records the reply.
 func (l *Loop) ask(ctx context.Context) (*reply, *end) {
+	if e := l.prepare(ctx); e != nil {
+		return nil, e
+	}
+	reduced := false // an overflow is acted on once
 	for n := 1; ; n++ {
 		a := l.attempt(n)
 		req, supplied, e := l.request(ctx, a)
@@ -23,13 +27,14 @@ func (l *Loop) ask(ctx context.Context) (*reply, *end) {
 		if supplied != nil {
 			return l.received(ctx, supplied, a)
 		}
-		sent := event.ModelRequested{Turn: l.turn, Attempt: n, Model: l.o.Model.Name(), Messages: len(req.Messages)}
+		client := l.Model().Client
+		sent := event.ModelRequested{Turn: l.turn, Attempt: n, Model: client.Name(), Messages: len(req.Messages)}
 		if _, err := l.o.Log.Append(system(&sent)); err != nil {
 			return nil, recordFailed(err)
 		}
 		began := l.o.Now()
 		onDelta, done := l.listen(ctx)
-		resp, err := l.o.Model.Stream(ctx, req, onDelta)
+		resp, err := client.Stream(ctx, req, onDelta)
 		done(err == nil)
 		took := l.o.Now().Sub(began)
 		if err == nil {
@@ -39,6 +44,17 @@ func (l *Loop) ask(ctx context.Context) (*reply, *end) {
 		}
 		if ctx.Err() != nil {
 			return nil, interrupted(ctx)
+		}
+		var me *model.Error
+		if errors.As(err, &me) && me.Kind == model.ErrOverflow && !reduced {
+			reduced = true
+			if e := l.failedAttempt(ctx, me, a, took); e != nil {
+				return nil, e
+			}
+			if e := l.overflowed(ctx, me); e != nil {
+				return nil, e
+			}
+			continue
 		}
 		if e := l.retry(ctx, err, a, took); e != nil {
 			return nil, e
@@ -57,11 +73,10 @@ func (l *Loop) uniqueCalls(resp *model.Response) *model.Response {
 			continue
 		}
 		c := *p.ToolCall
-		for n := 1; c.ID == "" || l.callIDs[c.ID]; n++ {
+		for n := 1; !l.o.IDs.take(c.ID); n++ {
 			c.ID = fmt.Sprintf("%s_t%d_%d", p.ToolCall.ID, l.turn, n)
 			renamed = true
 		}
-		l.callIDs[c.ID] = true
 		m.Parts[i].ToolCall = &c
 	}
 	if !renamed {
@@ -78,30 +93,46 @@ func (l *Loop) uniqueCalls(resp *model.Response) *model.Response {
 func (l *Loop) count(resp *model.Response) {
 	l.replies++
 	if u := resp.Usage; u != nil && u.Input != nil && u.Output != nil {
-		l.tokens += *u.Input + *u.Output
-		if u.CacheRead != nil {
-			l.tokens += *u.CacheRead
-		}
-		l.cost += l.o.Price.of(u)
 		l.reported++
-	} else {
-		n := len(l.o.System) + size(resp.Message)
-		for _, m := range l.messages {
-			n += size(m)
-		}
-		l.tokens += int64(n) / 4
-		l.cost += float64(n) / 4 * l.o.Price.Input / 1e6
+		l.reducing.learn(u)
 	}
+	l.countFor(resp, l.reducing.bytes)
+}
+
+// countFor counts a reply to a request of so many bytes besides the system text.
+func (l *Loop) countFor(resp *model.Response, bytes int) {
+	var price Price
+	m := l.Model()
+	if m.Price != nil {
+		price = *m.Price
+	}
+	tokens, cost := int64(0), 0.0
+	if u := resp.Usage; u != nil && u.Input != nil && u.Output != nil {
+		for _, n := range []*int64{u.Input, u.Output, u.CacheRead, u.CacheWrite} {
+			if n != nil {
+				tokens += *n
+			}
+		}
+		cost = price.of(u)
+	} else {
+		tokens = int64(len(l.system)+bytes+size(resp.Message)) / 4
+		cost = float64(tokens) * price.Input / 1e6
+	}
+	l.spending().spend(tokens, cost, m.Price != nil)
 	if u := resp.Usage; u != nil {
 		add(&l.usage.Input, u.Input)
 		add(&l.usage.Output, u.Output)
 		add(&l.usage.CacheRead, u.CacheRead)
 		add(&l.usage.CacheWrite, u.CacheWrite)
+		add(&l.usage.Reasoning, u.Reasoning)
 	}
 }
 
+// imageSize is what an image counts for: its tokens don't depend on its bytes.
+const imageSize = 6000
+
 func size(m *model.Message) int {
-	n := 0
+	n := 16
 	for _, p := range m.Parts {
 		switch {
 		case p.Text != nil:
@@ -109,9 +140,14 @@ func size(m *model.Message) int {
 		case p.Reasoning != nil:
 			n += len(*p.Reasoning)
 		case p.ToolCall != nil:
-			n += len(p.ToolCall.Args)
+			n += len(p.ToolCall.Name) + len(p.ToolCall.Args)
 		case p.ToolResult != nil:
-			n += len(p.ToolResult.Content)
+			n += len(p.ToolResult.Content) + len(p.ToolResult.Images)*imageSize
+		case p.Image != nil:
+			n += imageSize
+		}
+		if p.Seal != nil {
+			n += len(p.Seal.Data)
 		}
 	}
 	return n
@@ -166,6 +202,16 @@ func (l *Loop) retry(ctx context.Context, err error, a Attempt, took time.Durati
 	if l.o.Sleep(ctx, wait) != nil {
 		return interrupted(ctx)
 	}
+	return nil
+}
+
+// failedAttempt records an attempt that is followed by another one at once.
+func (l *Loop) failedAttempt(ctx context.Context, me *model.Error, a Attempt, took time.Duration) *end {
+	p := &event.ModelFailed{Turn: l.turn, Attempt: a.Number, Kind: string(me.Kind), Status: me.Status, Detail: me.Error()}
+	if _, err := l.o.Log.Append(system(p)); err != nil {
+		return recordFailed(err)
+	}
+	l.tell(ctx, ahp.ModelErrorEvent, func() Moment { return &ModelError{Attempt: a, Err: me, Latency: took} })
 	return nil
 }
 

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"sync"
 
 	"github.com/abhed/abhed/ahp"
@@ -71,7 +72,7 @@ func (l *Loop) runCalls(ctx context.Context, calls []*model.ToolCall) *end {
 		l.refusals = refusals{}
 		if r.Decl.Mutates {
 			running.Wait()
-			l.execute(ctx, s, r)
+			l.alone(ctx, s, r)
 			stop = l.ended(ctx, s)
 			continue
 		}
@@ -83,6 +84,15 @@ func (l *Loop) runCalls(ctx context.Context, calls []*model.ToolCall) *end {
 	}
 	running.Wait()
 	return l.collect(ctx, slots, stop)
+}
+
+// alone runs a mutating call while none of another agent runs.
+func (l *Loop) alone(ctx context.Context, s *slot, r *Run) {
+	if l.o.Serial != nil {
+		l.o.Serial.Lock()
+		defer l.o.Serial.Unlock()
+	}
+	l.execute(ctx, s, r)
 }
 
 // ended looks at a call that has just been run alone.
@@ -114,8 +124,8 @@ func (l *Loop) collect(ctx context.Context, slots []slot, stop *end) *end {
 		if !s.done {
 			continue // the record failed: there is no outcome, and no further turn
 		}
-		res := &model.ToolResult{CallID: s.call.ID, Name: s.call.Name, Content: s.final.Content, IsError: s.final.IsError}
-		l.messages = append(l.messages, &model.Message{Role: event.RoleTool, Parts: []model.Part{{ToolResult: res}}})
+		res := &model.ToolResult{CallID: s.call.ID, Name: s.call.Name, Content: s.final.Content, IsError: s.final.IsError, Images: s.final.Images}
+		l.push(&model.Message{Role: event.RoleTool, Parts: []model.Part{{ToolResult: res}}})
 		injected = append(injected, s.final.Injected...)
 		l.later = append(l.later, s.final.Later...)
 	}
@@ -124,7 +134,10 @@ func (l *Loop) collect(ctx context.Context, slots []slot, stop *end) *end {
 		for _, text := range injected {
 			m.Parts = append(m.Parts, event.TextPart(text))
 		}
-		l.messages = append(l.messages, m)
+		l.push(m)
+	}
+	if stop == nil && l.o.Memory != nil {
+		stop = l.sayAll(l.o.Memory(touched(slots)))
 	}
 	if ctx.Err() == nil && l.hooked(ahp.ToolBatchAfter) {
 		if e := l.batchEnded(ctx, slots); stop == nil {
@@ -135,6 +148,23 @@ func (l *Loop) collect(ctx context.Context, slots []slot, stop *end) *end {
 		stop = interrupted(ctx)
 	}
 	return stop
+}
+
+// touched lists the places that the calls which ran were about.
+func touched(slots []slot) []string {
+	var out []string
+	for i := range slots {
+		o := &slots[i].outcome
+		if !o.Ran || o.Decl.Kind != policy.SubjectPath || o.Decl.Subject == "" {
+			continue
+		}
+		path := o.Decl.Subject
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(o.Call.WorkDir, path)
+		}
+		out = append(out, filepath.Clean(path))
+	}
+	return out
 }
 
 // batchEnded asks about all calls of a reply together.
@@ -235,7 +265,7 @@ func (l *Loop) execute(ctx context.Context, s *slot, r *Run) {
 	case ctx.Err() != nil:
 		o.Kind, o.IsError, o.Content = "cancelled", true, res.Content
 	default:
-		o.Kind, o.Content, o.IsError, o.WorkDir = kind(res), res.Content, res.IsError, res.WorkDir
+		o.Kind, o.Content, o.IsError, o.WorkDir, o.Images = kind(res), res.Content, res.IsError, res.WorkDir, res.Images
 	}
 	s.workDir = res.WorkDir
 	l.finish(ctx, s, o)

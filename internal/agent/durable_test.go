@@ -92,7 +92,7 @@ func TestCausesAreOnDiskBeforeTheirEffects(t *testing.T) {
 		cut.Finish = model.FinishLength
 		b := setup(t, run, cut, calls(name, "{}"), says("done"))
 		log.memLog = b.log
-		b.opts.Log, b.opts.Model = log, &diskModel{b.model, t, log}
+		b.opts.Log, b.opts.Model.Client = log, &diskModel{b.model, t, log}
 		judged := 0
 		b.gate.rule = func(p agent.Proposal) agent.Ruling {
 			judged++
@@ -102,7 +102,7 @@ func TestCausesAreOnDiskBeforeTheirEffects(t *testing.T) {
 			})
 			return nil
 		}
-		want(t, agent.New(b.opts).Run(t.Context(), "go", "given by a backend"), agent.ReasonCompleted)
+		want(t, agent.New(b.opts).Run(t.Context(), agent.Prompt{Text: "go", Given: []string{"given by a backend"}}), agent.ReasonCompleted)
 		if ran != 1 || judged != 1 || len(b.model.asked) != 3 {
 			t.Errorf("%d calls judged, %d run, %d requests: not everything was checked", judged, ran, len(b.model.asked))
 		}

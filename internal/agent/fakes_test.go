@@ -157,10 +157,10 @@ func setup(t *testing.T, run func(ctx context.Context, g tool.Grant) tool.Result
 	b := &bench{log: &memLog{}, model: &fakeModel{replies: replies}}
 	b.gate = &fakeGate{log: b.log, minter: m}
 	b.opts = agent.Options{
-		Model: b.model, Gate: b.gate, Exec: tool.NewExecutor(reg, v), Log: b.log, WorkDir: "/w",
+		Model: agent.Model{Client: b.model}, Gate: b.gate, Exec: tool.NewExecutor(reg, v), Log: b.log, WorkDir: "/w",
 		Sleep: func(_ context.Context, d time.Duration) error { b.slept = append(b.slept, d); return nil },
 	}
 	return b
 }
 
-func (b *bench) run(ctx context.Context) agent.Result { return agent.New(b.opts).Run(ctx, "go") }
+func (b *bench) run(ctx context.Context) agent.Result { return agent.New(b.opts).Run(ctx, agent.Prompt{Text: "go"}) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/internal/agent"
+	"github.com/abhed/abhed/internal/control"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/model"
 	"github.com/abhed/abhed/internal/tool"
@@ -132,8 +133,8 @@ func TestLaterWaitsForTheNextPrompt(t *testing.T) {
 	b := setup(t, nil, says("first"), says("second"))
 	b.opts.Hooks = h
 	l := agent.New(b.opts)
-	want(t, l.Run(t.Context(), "go"), agent.ReasonCompleted)
-	want(t, l.Run(t.Context(), "more"), agent.ReasonCompleted)
+	want(t, l.Run(t.Context(), agent.Prompt{Text: "go"}), agent.ReasonCompleted)
+	want(t, l.Run(t.Context(), agent.Prompt{Text: "more"}), agent.ReasonCompleted)
 	var texts []string
 	for _, m := range b.model.asked[1].Messages {
 		texts = append(texts, m.Text())
@@ -218,7 +219,7 @@ func TestTextWaitsForWhoMayChangeIt(t *testing.T) {
 		}}
 		b := setup(t, nil, says("hello"))
 		b.opts.Hooks = h
-		b.opts.OnText = func(text string) { order = append(order, text) }
+		b.opts.OnDelta = func(d control.Delta) { order = append(order, d.Text) }
 		want(t, b.run(t.Context()), agent.ReasonCompleted)
 		moments := []string{"model.response.after", "turn.finish.before", "user.message.outbound"}
 		w := append([]string{"hello"}, moments...)

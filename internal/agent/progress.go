@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/internal/control"
 	"github.com/abhed/abhed/internal/model"
 )
 
@@ -89,20 +90,33 @@ func (l *Loop) listen(ctx context.Context) (onDelta func(model.Delta), done func
 }
 
 func (l *Loop) onDelta(d model.Delta) {
-	if d.Text != "" && l.o.OnText != nil && !l.hold {
-		l.o.OnText(d.Text)
+	switch {
+	case l.o.OnDelta == nil || l.hold:
+	case d.Text != "":
+		l.o.OnDelta(control.Delta{Kind: "text", Text: d.Text})
+	case d.Reasoning != "":
+		l.o.OnDelta(control.Delta{Kind: "reasoning", Text: d.Reasoning})
 	}
 }
 
 // watch returns what hears the output of a running call, nil if nobody does, and
 // what to call at its end.
 func (l *Loop) watch(ctx context.Context, s *slot, r *Run) (output func(string), done func()) {
+	var show func(string)
+	if l.o.OnDelta != nil && !l.o.HoldOutput {
+		id := s.call.ID
+		show = func(text string) { l.o.OnDelta(control.Delta{Kind: "output", CallID: id, Text: text}) }
+	}
 	if !l.observed(ahp.ToolProgress) {
-		return nil, func() {}
+		return show, func() {}
 	}
 	at := l.at()
 	g := &gather{now: l.o.Now, send: func(text string, _ bool) {
 		l.o.Hooks.Tell(ctx, at, &ToolProgress{Call: r.Call, Batch: s.batch, Text: text})
 	}}
-	return g.add, func() { g.end(false) }
+	add := g.add
+	if show != nil {
+		add = func(text string) { show(text); g.add(text) }
+	}
+	return add, func() { g.end(false) }
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/internal/control"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/model"
 	"github.com/abhed/abhed/internal/tool"
@@ -43,25 +44,25 @@ func (l *Loop) batch(calls []*model.ToolCall) *Batch {
 
 // open begins a turn: what backends gave at the session's start enters the
 // conversation, then the prompt, if nobody refuses it.
-func (l *Loop) open(ctx context.Context, prompt string, given []string) *end {
+func (l *Loop) open(ctx context.Context, p Prompt) *end {
 	if e := l.sayLater(); e != nil {
 		return e
 	}
-	if e := l.sayAll(given); e != nil {
+	if e := l.sayAll(p.Given); e != nil {
 		return e
 	}
-	text, item := tool.Clean(prompt), ItemID(len(l.messages), nil)
-	var by, injected []string
-	if l.hooked(ahp.UserMessageInbound) {
-		say, e := l.consult(ctx, &Inbound{Item: item, Text: text})
-		if e != nil {
-			return e
-		}
-		if say.Refusal != nil {
-			return refused(ReasonPromptRefused, "the prompt was refused", say.Refusal)
-		}
-		text, by = say.Text, say.By
+	if e := l.deliver(ctx); e != nil {
+		return e
 	}
+	item := ItemID(len(l.messages), nil)
+	text, by, r, e := l.admit(ctx, tool.Clean(p.Text))
+	switch {
+	case e != nil:
+		return e
+	case r != nil:
+		return refused(ReasonPromptRefused, "the prompt was refused", r)
+	}
+	var injected []string
 	l.turnID = l.newID()
 	if l.hooked(ahp.TurnStart) {
 		say, e := l.consult(ctx, &TurnStart{Item: item, Text: text})
@@ -77,7 +78,12 @@ func (l *Loop) open(ctx context.Context, prompt string, given []string) *end {
 		}
 		text, by, injected = say.Text, append(by, say.By...), say.Injected
 	}
-	if e := l.say(event.ActorUser, event.TrustOperator, text, by...); e != nil {
+	said := event.UserMessage{Text: tool.Clean(text), RewrittenBy: by, Images: p.Images}
+	trust := event.TrustOperator
+	if len(by) > 0 {
+		trust = event.TrustUntrusted
+	}
+	if e := l.enter(event.Draft{Actor: event.ActorUser, Trust: trust}, said); e != nil {
 		return e
 	}
 	return l.sayAll(injected)
@@ -86,6 +92,9 @@ func (l *Loop) open(ctx context.Context, prompt string, given []string) *end {
 // close ends a turn. Where the model has not answered backends may still say
 // something to the person; the end stays what it is, unless the record fails.
 func (l *Loop) close(ctx context.Context, e *end) *end {
+	if l.o.Extensions != nil {
+		l.o.Extensions.Ended(ctx, l.at(), e.reason, l.lastText)
+	}
 	if l.turnID == "" {
 		return e
 	}
@@ -123,7 +132,14 @@ type reply struct {
 // request returns what to send to the model, or the reply that a backend gave in
 // the model's place.
 func (l *Loop) request(ctx context.Context, a Attempt) (*model.Request, *reply, *end) {
-	req := &model.Request{System: l.o.System, Messages: l.messages, Tools: l.o.Tools}
+	req := &model.Request{System: l.system, Messages: l.messages, Tools: l.reducing.tools, Output: l.o.Output}
+	if l.o.Extensions != nil {
+		selected, r := l.o.Extensions.Select(ctx, l.at(), l.messages)
+		if r != nil {
+			return nil, nil, l.refusal(ctx, ReasonStopped, "the messages were refused", r)
+		}
+		req.Messages = selected
+	}
 	if !l.hooked(ahp.ModelRequestBefore) {
 		return req, nil, nil
 	}
@@ -143,9 +159,7 @@ func (l *Loop) request(ctx context.Context, a Attempt) (*model.Request, *reply, 
 	if e := l.sayAll(say.Injected); e != nil {
 		return nil, nil, e
 	}
-	if say.Request == nil {
-		req.Messages = l.messages
-	} else {
+	if len(l.messages) > before {
 		req.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)], l.messages[before:]...)
 	}
 	if say.Reply == nil {
@@ -178,7 +192,7 @@ func (l *Loop) received(ctx context.Context, r *reply, a Attempt) (*reply, *end)
 		return nil, e
 	}
 	if len(r.resp.Message.Parts) > 0 {
-		l.messages = append(l.messages, r.resp.Message)
+		l.push(r.resp.Message)
 	}
 	l.show(r)
 	return r, nil
@@ -188,13 +202,13 @@ func (l *Loop) received(ctx context.Context, r *reply, a Attempt) (*reply, *end)
 // its calls is no answer: it isn't shown where answers are asked about.
 func (l *Loop) show(r *reply) {
 	text := r.resp.Message.Text()
-	if l.o.OnText == nil || text == "" || !l.hold && r.supplied == "" {
+	if l.o.OnDelta == nil || text == "" || !l.hold && r.supplied == "" {
 		return
 	}
 	if l.answer == nil && l.asks(ahp.UserMessageOutbound) {
 		return
 	}
-	l.o.OnText(text)
+	l.o.OnDelta(control.Delta{Kind: "text", Text: text})
 }
 
 func textHash(text string) string {
@@ -300,8 +314,8 @@ func withText(m *model.Message, text string) *model.Message {
 // remaining is how many continuations the turn has left.
 func (l *Loop) remaining() int {
 	n := MaxContinuations - l.continuations
-	if t := l.o.Limits.Turns; t > 0 {
-		n = min(n, t-l.runTurns)
+	if left, limited := l.spending().turnsLeft(); limited {
+		n = min(n, left)
 	}
 	return max(n, 0)
 }

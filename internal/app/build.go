@@ -11,6 +11,7 @@ import (
 	"github.com/abhed/abhed/internal/agent"
 	"github.com/abhed/abhed/internal/ahpconfig"
 	"github.com/abhed/abhed/internal/chain"
+	"github.com/abhed/abhed/internal/control"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/extension"
 	"github.com/abhed/abhed/internal/gate"
@@ -255,11 +256,16 @@ func (e *engine) begin(context.Context) error {
 	if e.backends != nil {
 		hooks = e.gate
 	}
+	specs := toolSpecs(e.tools)
 	e.loop = agent.New(agent.Options{
-		Model: e.o.model, Gate: e.gate, Hooks: hooks, Exec: tool.NewExecutor(e.tools, verifier), Log: e.log, System: e.system, Tools: toolSpecs(e.tools),
+		Model: agent.Model{Client: e.o.model, Price: cost}, Gate: e.gate, Hooks: hooks, Exec: tool.NewExecutor(e.tools, verifier), Log: e.log, System: e.system, Tools: func() []model.ToolSpec { return specs },
 		Limits: agent.Limits{Turns: int(l.Limits.MaxTurns), Tokens: l.Limits.MaxTokens, CostUSD: l.Limits.MaxCostUSD, Time: time.Duration(l.Limits.MaxSeconds) * time.Second},
-		Price:  cost,
-		OnText: e.o.onText, Retry: e.sys.Retry,
+		OnDelta: func(d control.Delta) {
+			if d.Kind == "text" && e.o.onText != nil {
+				e.o.onText(d.Text)
+			}
+		},
+		Retry: e.sys.Retry,
 		WorkDir: workDir, History: e.state.Messages, Later: e.state.Later, Turn: e.state.Turns,
 	})
 	return nil
@@ -316,7 +322,7 @@ func (e *engine) run(ctx context.Context, prompt string) agent.Result {
 	if err != nil {
 		res.Detail = "the session was not started: " + err.Error()
 	} else {
-		res = e.loop.Run(ctx, prompt, given...)
+		res = e.loop.Run(ctx, agent.Prompt{Text: prompt, Given: given})
 	}
 	e.sessionEnded(ctx, res)
 	ended := &event.SessionEnded{Reason: string(res.Reason), Detail: res.Detail, Turns: res.Turns, Usage: &res.Usage}

@@ -58,17 +58,17 @@ func connectOpenAI(l *loaded, e config.Endpoint, sys System) (model.Client, erro
 
 // price returns what the configured model costs. It is needed only for a limit on
 // the cost, and then every rate must be known.
-func price(l *loaded) (agent.Price, error) {
+func price(l *loaded) (*agent.Price, error) {
 	if l.Limits.MaxCostUSD == 0 {
-		return agent.Price{}, nil
+		return nil, nil
 	}
 	e, err := l.Resolve("")
 	if err != nil {
-		return agent.Price{}, err
+		return nil, err
 	}
 	p := e.Info.Price
 	if p == nil || p.Input == nil || p.Output == nil {
-		return agent.Price{}, fmt.Errorf("limits.max_cost_usd needs the price of %s/%s, which isn't known: set models.%q.price.input and .output in the settings, or remove the limit", e.Provider, e.Model, e.Provider+"/"+e.Model)
+		return nil, fmt.Errorf("limits.max_cost_usd needs the price of %s/%s, which isn't known: set models.%q.price.input and .output in the settings, or remove the limit", e.Provider, e.Model, e.Provider+"/"+e.Model)
 	}
 	out := agent.Price{Input: *p.Input, Output: *p.Output, CacheRead: *p.Input, CacheWrite: *p.Input}
 	if p.CacheRead != nil {
@@ -77,7 +77,7 @@ func price(l *loaded) (agent.Price, error) {
 	if p.CacheWrite != nil {
 		out.CacheWrite = *p.CacheWrite
 	}
-	return out, nil
+	return &out, nil
 }
 
 // apiKey returns the key of an endpoint, "" for none.

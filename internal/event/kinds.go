@@ -117,6 +117,8 @@ type ModelRequested struct {
 	Attempt  int    `json:"attempt"`
 	Model    string `json:"model"`
 	Messages int    `json:"messages"`
+	// Purpose says what for, if not for the conversation: "summary".
+	Purpose string `json:"purpose,omitempty"`
 }
 
 // ModelResponded holds a whole reply.
@@ -139,6 +141,8 @@ type ModelResponded struct {
 	OriginalHash string   `json:"original_hash,omitempty"`
 	// Withheld says why the message is empty although the model said something.
 	Withheld string `json:"withheld,omitempty"`
+	// Purpose says what for, if the reply is no part of the conversation: "summary".
+	Purpose string `json:"purpose,omitempty"`
 }
 
 // ModelFailed is an attempt that brought no reply. RetryMS is the wait before the
@@ -154,6 +158,8 @@ type ModelFailed struct {
 	Partial string `json:"partial,omitempty"`
 	RetryMS int64  `json:"retry_ms,omitzero"`
 	Final   bool   `json:"final,omitzero"`
+	// Purpose is the request's.
+	Purpose string `json:"purpose,omitempty"`
 }
 
 // Asked is one party's part in a decision: an extension in one round, or a

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/abhed/abhed/internal/event"
@@ -24,6 +25,10 @@ type State struct {
 	Reason string
 	// Later is context of backends that waits for the next prompt.
 	Later []string
+	// Stubbed holds the results that stand as stubs in Messages, by call id.
+	Stubbed map[string]string
+	// Model is the model last in use.
+	Model string
 	// Interrupted lists the calls at the end that have no outcome, in order;
 	// Messages answers them.
 	Interrupted []string
@@ -54,11 +59,19 @@ type openCall struct {
 func (f *Fold) Apply(e event.Event) {
 	switch p := e.Payload.(type) {
 	case *event.SessionStarted:
-		f.state.WorkDir, f.state.LastMode = p.Workspace, p.Mode
+		f.state.WorkDir, f.state.LastMode, f.state.Model = p.Workspace, p.Mode, p.Model
 	case *event.SessionResumed:
 		f.settle()
-		f.state.LastMode = p.Mode
+		f.state.LastMode, f.state.Model = p.Mode, p.Model
 		f.state.Ended, f.state.Reason = false, ""
+	case *event.ModelSwitched:
+		f.state.Model = p.To
+	case *event.ModeChanged:
+		f.state.LastMode = p.To
+	case *event.ContextReduced:
+		if p.AgentID == "" {
+			f.reduce(p)
+		}
 	case *event.SessionEnded:
 		f.settle()
 		f.state.Ended, f.state.Reason = true, p.Reason
@@ -67,13 +80,13 @@ func (f *Fold) Apply(e event.Event) {
 			f.state.Turns = max(f.state.Turns, p.Turn)
 		}
 	case *event.Decision:
-		if p.Mode != "" {
+		if p.Mode != "" && p.Depth == 0 {
 			f.state.LastMode = p.Mode
 		}
 	case *event.UserMessage:
 		if p.AgentID == "" {
 			f.settle()
-			f.say(event.RoleUser, p.Text)
+			f.state.Messages = append(f.state.Messages, event.UserSaid(p))
 			if p.Deferred && len(f.state.Later) > 0 {
 				f.state.Later = f.state.Later[1:]
 			}
@@ -84,7 +97,7 @@ func (f *Fold) Apply(e event.Event) {
 		}
 	case *event.ModelResponded:
 		f.usage(p.Usage)
-		if p.AgentID == "" {
+		if p.AgentID == "" && p.Purpose == "" {
 			f.reply(&p.Message)
 		}
 	case *event.ToolStarted:
@@ -101,6 +114,7 @@ func (f *Fold) Apply(e event.Event) {
 func (f *Fold) State() *State {
 	g := Fold{state: f.state, open: slices.Clone(f.open)}
 	g.state.Messages, g.state.Later = slices.Clone(f.state.Messages), slices.Clone(f.state.Later)
+	g.state.Stubbed = maps.Clone(f.state.Stubbed)
 	for _, c := range g.open {
 		if c.result == nil {
 			g.state.Interrupted = append(g.state.Interrupted, c.call.ID)
@@ -154,7 +168,7 @@ func (f *Fold) ended(p *event.ToolEnded) {
 	if c == nil {
 		return
 	}
-	c.result = &event.ToolResult{CallID: p.CallID, Name: c.call.Name, Content: p.Content, IsError: p.IsError}
+	c.result = &event.ToolResult{CallID: p.CallID, Name: c.call.Name, Content: p.Content, IsError: p.IsError, Images: p.Images}
 	c.inject = p.Injected
 	if !slices.ContainsFunc(f.open, func(o openCall) bool { return o.result == nil }) {
 		f.settle()
@@ -183,6 +197,27 @@ func (f *Fold) settle() {
 	}
 }
 
+// reduce makes the conversation smaller as the loop did, and keeps what stubs stand
+// for.
+func (f *Fold) reduce(p *event.ContextReduced) {
+	f.settle()
+	stubs := map[string]bool{}
+	for _, s := range p.Stubs {
+		stubs[s.CallID] = true
+	}
+	for _, m := range f.state.Messages {
+		for _, part := range m.Parts {
+			if r := part.ToolResult; r != nil && stubs[r.CallID] {
+				if f.state.Stubbed == nil {
+					f.state.Stubbed = map[string]string{}
+				}
+				f.state.Stubbed[r.CallID] = r.Content
+			}
+		}
+	}
+	f.state.Messages = event.Reduce(f.state.Messages, p)
+}
+
 func (f *Fold) usage(u *event.Usage) {
 	if u == nil {
 		return
@@ -202,4 +237,5 @@ func (f *Fold) usage(u *event.Usage) {
 	sum(&s.Output, u.Output)
 	sum(&s.CacheRead, u.CacheRead)
 	sum(&s.CacheWrite, u.CacheWrite)
+	sum(&s.Reasoning, u.Reasoning)
 }

@@ -24,7 +24,9 @@
 // API.FrameError(data); anything else that is wrong is API.Fail or a plain error,
 // which Read completes with the place and the bytes.
 //
-// A client that sends seals back gives the errors of Post and Read to Seals.Refused.
+// If Post or Read fails with model.ErrReplay, the client calls Seals.Drop with the
+// request's messages and History.Forget, and makes it an ErrRequest if Drop
+// reports that there was nothing to drop.
 //
 // It guarantees that no redirect is followed, that the key goes only into the header
 // named for it, that no error shows a credential, that every wait for a byte and

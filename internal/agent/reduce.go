@@ -1,0 +1,355 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/internal/event"
+	"github.com/abhed/abhed/internal/model"
+	"github.com/abhed/abhed/internal/tool"
+)
+
+// Context says how the conversation is kept within the model's window.
+type Context struct {
+	// Auto lets the loop make it smaller by itself.
+	Auto bool
+	// Threshold is the share of the window above which it does; 0 means 0.8.
+	Threshold float64
+	// KeepResults is how many of the newest results are never replaced by stubs, 0
+	// means 20; StubBytes how long the older ones may be, 0 never replaces any.
+	KeepResults int
+	StubBytes   int
+}
+
+const (
+	defaultThreshold   = 0.8
+	defaultKeepResults = 20
+	// defaultRatio is tokens for a byte until the endpoint has reported some.
+	defaultRatio = 0.28
+	// tailShare is the share of the window that the newest messages may take when what
+	// is older is summarised, tailMessages how many they are if the window is unknown.
+	tailShare    = 0.3
+	tailMessages = 10
+	// stubHead is how many bytes of a result stay in its stub.
+	stubHead = 200
+)
+
+// reducing is what is known about the size of the conversation. It belongs to the
+// loop's goroutine.
+type reducing struct {
+	bytes  int // of the messages
+	fixed  int // of system text and tools
+	tools  []model.ToolSpec
+	ratio  float64 // tokens for a byte, 0 if nothing was reported yet
+	newest *model.Message
+	stuck  int64  // the estimate after an attempt that didn't make enough room
+	model  string // at the last look
+}
+
+// reset forgets what belongs to an earlier run.
+func (r *reducing) reset() { r.stuck = 0 }
+
+func newestOf(messages []*model.Message) *model.Message {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if m := messages[i]; m.Role == event.RoleUser && !event.ByHarness(m) {
+			return m
+		}
+	}
+	return nil
+}
+
+func (r *reducing) tokens(bytes int) int64 {
+	ratio := r.ratio
+	if ratio == 0 {
+		ratio = defaultRatio
+	}
+	return int64(float64(bytes) * ratio)
+}
+
+// learn takes what an endpoint reported of a request of the present size.
+func (r *reducing) learn(u *model.Usage) {
+	sum := int64(0)
+	for _, n := range []*int64{u.Input, u.CacheRead, u.CacheWrite} {
+		if n != nil {
+			sum += *n
+		}
+	}
+	if bytes := r.fixed + r.bytes; u.Input != nil && bytes > 0 {
+		r.ratio = min(max(float64(sum)/float64(bytes), 0.02), 1.5)
+	}
+}
+
+// estimate is how many tokens the next request has.
+func (l *Loop) estimate() int64 { return l.reducing.tokens(l.reducing.fixed + l.reducing.bytes) }
+
+// ContextTokens returns an estimate of the next request. Any goroutine may ask.
+func (l *Loop) ContextTokens() int64 { return l.contextTokens.Load() }
+
+// look takes note of what the next request holds besides messages.
+func (l *Loop) look() {
+	r := &l.reducing
+	if l.o.Tools != nil {
+		r.tools = l.o.Tools()
+	}
+	r.fixed = len(l.system)
+	for _, t := range r.tools {
+		r.fixed += len(t.Name) + len(t.Description) + len(t.Schema) + 32
+	}
+	l.contextTokens.Store(l.estimate())
+}
+
+// fit makes room for the next request if it is too large for the model's window.
+func (l *Loop) fit(ctx context.Context) *end {
+	l.look()
+	m := l.Model()
+	r := &l.reducing
+	trigger := "auto"
+	if name := m.Client.Name(); r.model != name {
+		if r.model != "" {
+			trigger, r.stuck = "model", 0
+		}
+		r.model = name
+	}
+	est, limit := l.estimate(), l.limit(m)
+	if m.Window == 0 || !l.o.Context.Auto || est <= limit {
+		return nil
+	}
+	if r.stuck > 0 && est < r.stuck+m.Window/10 {
+		return l.tooBig(m)
+	}
+	if _, e := l.reduce(ctx, trigger); e != nil {
+		return e
+	}
+	if est := l.estimate(); est > limit {
+		r.stuck = est
+	}
+	return l.tooBig(m)
+}
+
+func (l *Loop) limit(m Model) int64 {
+	share := l.o.Context.Threshold
+	if share == 0 {
+		share = defaultThreshold
+	}
+	return int64(float64(m.Window) * share)
+}
+
+// tooBig ends the run if the request can't fit. Until the endpoint has reported a
+// size the estimate is too rough for that, unless it is far above.
+func (l *Loop) tooBig(m Model) *end {
+	est, most := l.estimate(), m.Window-m.Window/20
+	if l.reducing.ratio == 0 {
+		most = m.Window + m.Window/2
+	}
+	if est <= most {
+		return nil
+	}
+	return &end{ReasonError, l.tooBigText(m)}
+}
+
+func (l *Loop) tooBigText(m Model) string {
+	r := &l.reducing
+	window := "unknown"
+	if m.Window > 0 {
+		window = fmt.Sprint(m.Window)
+	}
+	return fmt.Sprintf("the conversation doesn't fit the context window of %s (%s tokens): system text and the descriptions of %d tools take about %d tokens, which nothing can make smaller, the %d messages about %d. Switch to a model with a larger window, disable tools, or begin a new session",
+		m.Client.Name(), window, len(r.tools), r.tokens(r.fixed), len(l.messages), r.tokens(r.bytes))
+}
+
+// overflowed acts on an endpoint's word that a request is too large; nil means that
+// it was made smaller.
+func (l *Loop) overflowed(ctx context.Context, err *model.Error) *end {
+	m := l.Model()
+	if !l.o.Context.Auto {
+		return &end{ReasonError, "the request doesn't fit the model's context window, and compaction is off. Switch to a model with a larger window, or set context.compaction to auto: " + err.Error()}
+	}
+	smaller, e := l.reduce(ctx, "overflow")
+	switch {
+	case e != nil:
+		return e
+	case !smaller:
+		return &end{ReasonError, l.tooBigText(m) + ": " + err.Error()}
+	}
+	return nil
+}
+
+// Compact makes the conversation smaller now. No run may be going on.
+func (l *Loop) Compact(ctx context.Context) (before, after int64, detail string) {
+	l.mu.Lock()
+	if l.budget = l.o.Budget; l.budget == nil {
+		l.budget = NewBudget(Limits{}, l.o.Now())
+	}
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		l.budget = nil
+		l.mu.Unlock()
+	}()
+	l.look()
+	before = l.estimate()
+	smaller, e := l.reduce(ctx, "manual")
+	l.look()
+	after = l.estimate()
+	switch {
+	case e != nil:
+		detail = e.detail
+	case !smaller:
+		detail = "there is nothing that could be left out"
+	}
+	return before, after, detail
+}
+
+// reduce makes the conversation smaller: old large results become stubs, and if that
+// isn't enough what is older is summarised. It reports whether it made room.
+func (l *Loop) reduce(ctx context.Context, trigger string) (smaller bool, e *end) {
+	m := l.Model()
+	p := &event.ContextReduced{Turn: l.turn, Trigger: trigger, Before: l.estimate()}
+	p.Stubs = l.stubs()
+	enough := func(bytes int) bool {
+		est := l.reducing.tokens(l.reducing.fixed + bytes)
+		return len(p.Stubs) > 0 && trigger != "manual" && (m.Window == 0 || est <= l.limit(m)*3/4)
+	}
+	var injected []string
+	if !enough(sizeOf(event.Reduce(l.messages, p))) {
+		if injected, e = l.summarise(ctx, p, m); e != nil {
+			return false, e
+		}
+	}
+	if len(p.Stubs) == 0 && p.To == 0 {
+		return false, nil
+	}
+	messages := event.Reduce(l.messages, p)
+	bytes := sizeOf(messages)
+	p.After = l.reducing.tokens(l.reducing.fixed + bytes)
+	if p.After >= p.Before {
+		return false, l.notice("the conversation was not reduced: the summary is no shorter than what it stands for")
+	}
+	if _, err := l.o.Log.AppendDurable(system(p)); err != nil {
+		return false, recordFailed(err)
+	}
+	l.keepStubbed(p.Stubs)
+	l.messages, l.reducing.bytes = messages, bytes
+	l.contextTokens.Store(p.After)
+	return true, l.sayAll(injected)
+}
+
+// stubs returns the stubs for old large results.
+func (l *Loop) stubs() []event.Stub {
+	c := l.o.Context
+	if c.StubBytes == 0 {
+		return nil
+	}
+	keep := c.KeepResults
+	if keep == 0 {
+		keep = defaultKeepResults
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []event.Stub
+	for i := len(l.messages) - 1; i >= 0; i-- {
+		for _, p := range l.messages[i].Parts {
+			res := p.ToolResult
+			if res == nil {
+				continue
+			}
+			if keep > 0 {
+				keep--
+				continue
+			}
+			if _, is := l.stubbed[res.CallID]; is || len(res.Content) <= c.StubBytes {
+				continue
+			}
+			out = append(out, event.Stub{CallID: res.CallID, Text: stubText(res)})
+		}
+	}
+	return out
+}
+
+func stubText(res *model.ToolResult) string {
+	head := tool.Clean(strings.ToValidUTF8(res.Content[:min(len(res.Content), stubHead)], ""))
+	return fmt.Sprintf("%sThis result of %d bytes is no longer kept in the context; recall with call_id %q reads it again. It began:\n%s", event.HarnessMark, len(res.Content), res.CallID, head)
+}
+
+// keepStubbed keeps the results that stubs stand for, so that they can be read back.
+func (l *Loop) keepStubbed(stubs []event.Stub) {
+	whole := map[string]string{}
+	for _, m := range l.messages {
+		for _, p := range m.Parts {
+			if p.ToolResult != nil {
+				whole[p.ToolResult.CallID] = p.ToolResult.Content
+			}
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := maps.Clone(l.stubbed)
+	if next == nil {
+		next = map[string]string{}
+	}
+	for _, s := range stubs {
+		next[s.CallID] = whole[s.CallID]
+	}
+	l.stubbed = next
+}
+
+// Stubbed returns the result that a stub stands for. Any goroutine may ask.
+func (l *Loop) Stubbed(callID string) (content string, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	content, ok = l.stubbed[callID]
+	return content, ok
+}
+
+func (l *Loop) notice(text string) *end {
+	if _, err := l.o.Log.Append(system(&event.Notice{Level: "warning", Text: text})); err != nil {
+		return recordFailed(err)
+	}
+	return nil
+}
+
+func sizeOf(messages []*model.Message) int {
+	n := 0
+	for _, m := range messages {
+		n += size(m)
+	}
+	return n
+}
+
+// cut returns the range of messages that a summary can stand for: what lies between
+// the person's first message and the newest messages. A call and its results are
+// both in it or both not.
+func (l *Loop) cut(m Model) (from, to int) {
+	for from < len(l.messages) && l.messages[from].Role != event.RoleUser {
+		from++
+	}
+	from++
+	room := float64(m.Window) * tailShare / max(float64(l.reducing.tokens(1000))/1000, 0.01)
+	sum := 0
+	for i := len(l.messages) - 1; i >= from; i-- {
+		sum += size(l.messages[i])
+		if l.messages[i].Role == event.RoleTool {
+			continue // its calls come before it
+		}
+		fits := float64(sum) <= room
+		if m.Window == 0 {
+			fits = len(l.messages)-i <= tailMessages
+		}
+		if to != 0 && !fits {
+			break
+		}
+		to = i
+	}
+	if to < from+1 {
+		return 0, 0
+	}
+	return from, to
+}
+
+// hookedCompact reports whether backends take part in a compaction.
+func (l *Loop) hookedCompact() bool {
+	return l.hooked(ahp.ContextCompactBefore)
+}
