@@ -139,7 +139,7 @@ func (a *Answer) failure(err error, tooLong bool, as Assembler) *model.Error {
 	case tooLong, errors.As(err, &corrupt), errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
 		return a.api.Fail(model.ErrMalformed, err, "the answer could not be read: %v", err)
 	case err == io.EOF || err == io.ErrUnexpectedEOF:
-		return a.api.Fail(model.ErrCut, io.ErrUnexpectedEOF, "the stream ended %s without %s; expected one of them. No call of the reply is delivered", as.Position(), a.api.words.End)
+		return a.api.Fail(model.ErrCut, io.ErrUnexpectedEOF, "the stream ended %s without %s. No call of the reply is delivered", as.Position(), a.api.words.End)
 	default:
 		return a.api.Fail(model.ErrCut, err, "the connection broke %s: %s. No call of the reply is delivered", as.Position(), a.api.Quoted([]byte(err.Error())))
 	}

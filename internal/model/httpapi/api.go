@@ -24,9 +24,7 @@
 // API.FrameError(data); anything else that is wrong is API.Fail or a plain error,
 // which Read completes with the place and the bytes.
 //
-// If Post or Read fails with model.ErrReplay, the client calls Seals.Drop with the
-// request's messages and History.Forget, and makes it an ErrRequest if Drop
-// reports that there was nothing to drop.
+// A client that sends seals back gives the errors of Post and Read to Seals.Refused.
 //
 // It guarantees that no redirect is followed, that the key goes only into the header
 // named for it, that no error shows a credential, that every wait for a byte and

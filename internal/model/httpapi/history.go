@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 
 	"github.com/abhed/abhed/internal/model"
@@ -92,6 +93,23 @@ type Seals struct {
 // Mine reports whether s may be sent; false for nil.
 func (s *Seals) Mine(seal *model.Seal) bool {
 	return seal != nil && seal.Origin == s.Origin && !s.dropped[seal.Data]
+}
+
+// Refused takes the failure of a call that sent ms. If the endpoint refused what was
+// sent back (model.ErrReplay), the seals in ms are dropped and h forgets; if there
+// was none to drop, the kind becomes model.ErrRequest, since the same request would
+// be refused again. It returns err.
+func (s *Seals) Refused(err error, ms []*model.Message, h *History) error {
+	var me *model.Error
+	if !errors.As(err, &me) || me.Kind != model.ErrReplay {
+		return err
+	}
+	if s.Drop(ms) {
+		h.Forget()
+	} else {
+		me.Kind = model.ErrRequest
+	}
+	return err
 }
 
 // Drop keeps every seal in ms from being sent again, and reports whether there was

@@ -24,7 +24,8 @@ type Request struct {
 	Params map[string]jsontext.Value
 }
 
-// Message is a message of a request. Nil members were absent or null.
+// Message is a message of a request, in the form of chat completions whatever the
+// API. Nil members were absent or null.
 type Message struct {
 	Role             string         `json:"role"`
 	Content          jsontext.Value `json:"content"`
@@ -32,6 +33,8 @@ type Message struct {
 	Reasoning        *string        `json:"reasoning"`
 	ToolCalls        []ToolCall     `json:"tool_calls"`
 	ToolCallID       *string        `json:"tool_call_id"`
+	// Images holds the URLs of the pictures.
+	Images []string `json:"-"`
 }
 
 // ToolCall is a call in a message of a request.

@@ -1,6 +1,6 @@
-// Package modeltest is a model server for tests: it speaks the streaming chat
-// completions API on loopback, plays a list of turns, records what it was asked,
-// and misbehaves on demand.
+// Package modeltest is a model server for tests: it speaks the streaming APIs of
+// models (see API) on loopback, plays a list of turns, records what it was asked, and
+// misbehaves on demand. The same turns can be played to a client of any API.
 //
 // The server is strict: a request that a careful endpoint would refuse (a call
 // that isn't answered exactly once, two assistant messages in a row, arguments
@@ -32,9 +32,11 @@ type Call struct {
 	ID, Name, Args string
 }
 
-// Usage is what a reply reports. Prompt includes Cached, as the API has it.
+// Usage is what a reply reports. Prompt includes Cached, and Completion includes
+// Reasoning, as chat completions has it; where another API counts otherwise, its
+// dialect translates.
 type Usage struct {
-	Prompt, Cached, Completion int
+	Prompt, Cached, Completion, Reasoning int
 }
 
 // Turn is one scripted reply.
@@ -66,6 +68,9 @@ type Options struct {
 	NeedReasoning bool
 	// RefuseReasoning refuses messages that hold reasoning.
 	RefuseReasoning bool
+	// SealKey is what the seals of this server depend on, where the API has some: a
+	// seal made under another key is refused.
+	SealKey string
 }
 
 // Server is a running model server. Its methods may be called by any goroutine.
@@ -152,8 +157,8 @@ func (s *Server) Left() int {
 }
 
 // take records a request and returns its turn, or what is wrong with it.
-func (s *Server) take(r *http.Request, body []byte) (turn Turn, problem string) {
-	req, problem := s.decode(body)
+func (s *Server) take(api dialect, r *http.Request, body []byte) (turn Turn, problem string) {
+	req, problem := api.decode(s, body)
 	req.Header = r.Header.Clone()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,40 +175,42 @@ func (s *Server) take(r *http.Request, body []byte) (turn Turn, problem string) 
 		}
 	}
 	if problem != "" {
+		seal := strings.HasPrefix(problem, badSeal)
 		problem = fmt.Sprintf("request %d: %s", n+1, problem)
-		s.violations = append(s.violations, problem)
+		if !seal {
+			s.violations = append(s.violations, problem)
+		}
 	}
 	return turn, problem
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/chat/completions") {
-		refuse(w, http.StatusNotFound, "not_found_error", "no such route: "+r.Method+" "+r.URL.Path)
+	api, known := dialectOf(r.URL.Path)
+	if !known || r.Method != http.MethodPost {
+		refuse(w, chat(), http.StatusNotFound, "not_found_error", "no such route: "+r.Method+" "+r.URL.Path)
 		return
 	}
-	if auth := r.Header.Get("Authorization"); s.o.APIKey != "" && auth != "Bearer "+s.o.APIKey {
-		refuse(w, http.StatusUnauthorized, "authentication_error", "Incorrect API key provided: "+strings.TrimPrefix(auth, "Bearer "))
+	if key := api.key(r.Header); s.o.APIKey != "" && key != s.o.APIKey {
+		refuse(w, api, http.StatusUnauthorized, "authentication_error", "Incorrect API key provided: "+key)
 		return
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return // the client went away
 	}
-	turn, problem := s.take(r, body)
+	turn, problem := s.take(api, r, body)
 	if problem != "" {
-		refuse(w, http.StatusBadRequest, "invalid_request_error", problem)
+		refuse(w, api, http.StatusBadRequest, "invalid_request_error", problem)
 		return
 	}
-	p := plan{turn: turn, cutAt: -1, stallAt: -1, lineEnd: "\n", reasoningField: "reasoning_content", promptGuess: len(body) / 4}
-	for _, f := range turn.Faults {
-		f(&p)
-	}
-	s.play(w, r, &p)
+	p := newPlan(api, turn, s.o.SealKey)
+	p.promptGuess = len(body) / 4
+	s.play(w, r, p)
 }
 
 // refuse answers with an error as the API writes it.
-func refuse(w http.ResponseWriter, status int, kind, message string) {
-	body, err := strictjson.Marshal(map[string]any{"error": map[string]any{"message": message, "type": kind}})
+func refuse(w http.ResponseWriter, api dialect, status int, kind, message string) {
+	body, err := strictjson.Marshal(api.refusal(kind, message))
 	if err != nil {
 		body = []byte(`{"error":{"message":"the message is not UTF-8"}}`)
 	}
