@@ -43,7 +43,7 @@ type Item struct {
 // Options are what the tool may be given. The zero value is the usual.
 type Options struct {
 	// OnChange, if set, is called with each new list before the call's result is
-	// returned, one call at a time. items is the callee's.
+	// returned, one call at a time. items is the callee's. It must not call the tool.
 	OnChange func(agentID string, items []Item)
 }
 
