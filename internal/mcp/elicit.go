@@ -1,0 +1,158 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/abhed/abhed/ahp/elicitation"
+	"github.com/abhed/abhed/internal/strictjson"
+)
+
+// calls are the calls of one server that run: only while there is one may the
+// server ask something, and while it asks their time stands still.
+type calls struct {
+	mu      sync.Mutex
+	running map[*clock]struct{}
+	// ctx ends when no call runs any more; nil while none does.
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+func (c *calls) begin(k *clock) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.running) == 0 {
+		c.running = map[*clock]struct{}{}
+		c.ctx, c.cancel = context.WithCancel(context.Background())
+	}
+	c.running[k] = struct{}{}
+}
+
+func (c *calls) end(k *clock) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if delete(c.running, k); len(c.running) == 0 {
+		c.cancel()
+	}
+}
+
+// hold stops the time of all calls that run. ok is false if none does. release
+// lets it go on.
+func (c *calls) hold() (ctx context.Context, release func(), ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.running) == 0 {
+		return nil, nil, false
+	}
+	held := make([]*clock, 0, len(c.running))
+	for k := range c.running {
+		k.hold()
+		held = append(held, k)
+	}
+	return c.ctx, func() {
+		for _, k := range held {
+			k.release()
+		}
+	}, true
+}
+
+// elicit answers a question of the server. It declines what nobody can be asked:
+// a question without a call that it could belong to, one that isn't a form, and one
+// that is none.
+func (s *server) elicit(ctx context.Context, params *sdk.ElicitParams) (*sdk.ElicitResult, error) {
+	decline := func(format string, a ...any) (*sdk.ElicitResult, error) {
+		s.remark("its question was declined: " + fmt.Sprintf(format, a...))
+		return &sdk.ElicitResult{Action: ElicitDecline}, nil
+	}
+	if params == nil {
+		return decline("it has no params")
+	}
+	raw, whole := unwrap(params.Meta)
+	if !whole { // asked within the result of a call, which screen leaves alone
+		text, err := strictjson.Marshal(map[string]any{"mode": "form", "message": params.Message, "requestedSchema": params.RequestedSchema})
+		if err != nil || params.URL != "" {
+			return decline("only forms are answered")
+		}
+		raw = text
+	}
+	q, err := elicitation.ParseRequest(raw)
+	switch {
+	case err != nil:
+		return decline("it can't be read: %v", err)
+	case q.Mode != elicitation.ModeForm:
+		return decline("it wants a web page to be visited; only forms are answered")
+	}
+	running, release, ok := s.calls.hold()
+	if !ok {
+		return decline("no call of this server runs")
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(ctx, s.host.opts.ElicitTimeout)
+	defer cancel()
+	stop := context.AfterFunc(running, cancel)
+	defer stop()
+	answer, err := s.host.opts.Elicit(ctx, Elicitation{
+		Server: s.cfg.Name, Message: cut(visible(q.Message), maxDescription), Schema: formSchema(raw), Params: raw,
+	})
+	switch {
+	case running.Err() != nil:
+		return decline("the call that it belonged to has ended")
+	case ctx.Err() != nil:
+		s.remark(fmt.Sprintf("its question had no answer within %v", s.host.opts.ElicitTimeout))
+		return &sdk.ElicitResult{Action: ElicitCancel}, nil
+	case err != nil:
+		return decline("it could not be put: %v", err)
+	}
+	return s.checkedAnswer(answer, q, whole)
+}
+
+// formSchema returns the schema in the params of a form.
+func formSchema(params []byte) []byte {
+	var m map[string]jsontext.Value
+	if strictjson.Unmarshal(params, &m, strictjson.Options{}) != nil {
+		return nil // it was read as a form, so this can't be
+	}
+	return m["requestedSchema"]
+}
+
+// checkedAnswer turns an answer into the SDK's, declining one that the form
+// doesn't allow. Numbers stay as they were written if exact; else the SDK checks the
+// content once more and has to be able to read it.
+func (s *server) checkedAnswer(a ElicitAnswer, q *elicitation.Request, exact bool) (*sdk.ElicitResult, error) {
+	whole := map[string]any{"action": a.Action}
+	if a.Action == ElicitAccept {
+		whole["content"] = jsontext.Value(a.Content)
+		if len(a.Content) == 0 {
+			whole["content"] = jsontext.Value("{}")
+		}
+	}
+	text, err := strictjson.Marshal(whole)
+	if err == nil {
+		_, err = elicitation.ParseResult(text, q)
+	}
+	if err != nil {
+		s.remark("its question was declined: the answer doesn't fit the form: " + cut(err.Error(), 300))
+		return &sdk.ElicitResult{Action: ElicitDecline}, nil
+	}
+	res := &sdk.ElicitResult{Action: a.Action}
+	content, ok := whole["content"].(jsontext.Value)
+	if !ok {
+		return res, nil
+	}
+	if !exact {
+		return res, strictjson.Unmarshal(content, &res.Content, strictjson.Options{})
+	}
+	var members map[string]jsontext.Value
+	if err := strictjson.Unmarshal(content, &members, strictjson.Options{}); err != nil {
+		return nil, err
+	}
+	res.Content = map[string]any{}
+	for name, v := range members {
+		res.Content[name] = v
+	}
+	return res, nil
+}

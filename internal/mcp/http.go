@@ -1,0 +1,269 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// roundTripper sends the requests of one HTTP session. It adds the configured
+// headers, screens and bounds what comes back, and ends everything with the
+// session.
+type roundTripper struct {
+	base    *http.Transport
+	origin  *url.URL
+	headers map[string]string
+	remark  func(string)
+	// live ends with the session, and with it every request.
+	live context.Context
+	// status is that of the last response that was an error.
+	status *atomic.Int64
+	// sideWait bounds the wait for an event stream to open, endWait that for a
+	// goodbye: for neither does anybody wait with a time-out of their own.
+	sideWait, endWait time.Duration
+}
+
+// lostKey is the key of an *atomic.Bool in the context of a call. It becomes true if
+// the server answered that it doesn't know the session, so that it has not looked at
+// the call.
+type lostKey struct{}
+
+// newHTTPTransport returns a transport that trusts the authorities in caFile
+// besides the system's.
+func newHTTPTransport(caFile string) (*http.Transport, error) {
+	t := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConns: 8, IdleConnTimeout: 90 * time.Second, ExpectContinueTimeout: time.Second,
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+	}
+	if caFile == "" {
+		return t, nil
+	}
+	pem, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, &StartError{Msg: "ca_file: " + err.Error()}
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, &StartError{Msg: "the system's certificate authorities can't be read: " + err.Error()}
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, &StartError{Msg: fmt.Sprintf("ca_file %s holds no PEM certificate", caFile)}
+	}
+	t.TLSClientConfig.RootCAs = pool
+	return t, nil
+}
+
+// checkURL returns the endpoint, or what is wrong with it. The text isn't quoted:
+// it may hold a secret.
+func checkURL(s string) (*url.URL, string) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return nil, "its url can't be read"
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, "its url is not one of http or https with a host"
+	case u.Fragment != "":
+		return nil, "its url has a fragment, which no server gets to see; remove it"
+	}
+	return u, ""
+}
+
+// urlSecrets returns the parts of a URL that may be secret.
+func urlSecrets(s string) []string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return []string{s}
+	}
+	var out []string
+	if pass, ok := u.User.Password(); ok {
+		out = append(out, pass)
+	}
+	for _, values := range u.Query() {
+		out = append(out, values...)
+	}
+	return out
+}
+
+// client returns the HTTP client of the session. Redirects are not followed: the
+// headers are for the configured endpoint.
+func (rt *roundTripper) client() *http.Client {
+	return &http.Client{Transport: rt, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return errors.New("the server redirects; configure the address that it redirects to")
+	}}
+}
+
+// RoundTrip sends one request.
+func (rt *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme != rt.origin.Scheme || req.URL.Host != rt.origin.Host {
+		return nil, errors.New("a request to another server was asked for and not sent")
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	stop := context.AfterFunc(rt.live, cancel)
+	end := func() { stop(); cancel() }
+	out := req.Clone(ctx)
+	for name, value := range rt.headers {
+		out.Header.Set(name, value)
+	}
+	switch req.Method {
+	case http.MethodGet:
+		defer time.AfterFunc(rt.sideWait, cancel).Stop()
+	case http.MethodDelete:
+		defer time.AfterFunc(rt.endWait, cancel).Stop()
+	}
+	resp, err := rt.base.RoundTrip(out)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	if resp.StatusCode >= 400 {
+		rt.status.Store(int64(resp.StatusCode))
+	}
+	if mark, ok := req.Context().Value(lostKey{}).(*atomic.Bool); ok && resp.StatusCode == http.StatusNotFound {
+		mark.Store(true)
+	}
+	resp.Body = &body{ReadCloser: resp.Body, end: end, from: rt.screened(resp)}
+	return resp, nil
+}
+
+// screened returns what the SDK reads instead of the response's body.
+func (rt *roundTripper) screened(resp *http.Response) io.Reader {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case err == nil && kind == "text/event-stream" && resp.StatusCode < 300:
+		return &eventScreen{from: bufio.NewReaderSize(resp.Body, 32<<10), remark: rt.remark}
+	case err == nil && kind == "application/json":
+		return &bodyScreen{from: resp.Body, remark: rt.remark}
+	default:
+		return io.LimitReader(resp.Body, 64<<10)
+	}
+}
+
+// body is a response's body that ends its request when it is closed.
+type body struct {
+	io.ReadCloser
+	end  func()
+	from io.Reader
+}
+
+func (b *body) Read(p []byte) (int, error) { return b.from.Read(p) }
+
+func (b *body) Close() error {
+	err := b.ReadCloser.Close()
+	b.end()
+	return err
+}
+
+// bodyScreen screens a body that is one message.
+type bodyScreen struct {
+	from   io.Reader
+	remark func(string)
+	out    *bytes.Reader
+}
+
+func (b *bodyScreen) Read(p []byte) (int, error) {
+	if b.out == nil {
+		data, err := io.ReadAll(io.LimitReader(b.from, maxMessage+1))
+		if err != nil {
+			return 0, err
+		}
+		if len(data) > maxMessage {
+			return 0, fmt.Errorf("a message of more than %d bytes", maxMessage)
+		}
+		out, problem := screen(data)
+		if problem != "" {
+			b.remark(problem)
+		}
+		b.out = bytes.NewReader(out)
+	}
+	return b.out.Read(p)
+}
+
+// eventScreen screens a stream of server-sent events.
+type eventScreen struct {
+	from   *bufio.Reader
+	remark func(string)
+	out    []byte
+	err    error
+}
+
+func (s *eventScreen) Read(p []byte) (int, error) {
+	for len(s.out) == 0 {
+		if s.err != nil {
+			return 0, s.err
+		}
+		s.next()
+	}
+	n := copy(p, s.out)
+	s.out = s.out[n:]
+	return n, nil
+}
+
+// next reads one event, up to the empty line behind it. An event that the end of
+// the stream cuts short is dropped.
+func (s *eventScreen) next() {
+	var other, data []byte
+	hasData := false
+	for size := 0; ; {
+		line, err := readLine(s.from, maxMessage-size)
+		if err != nil {
+			s.err = err
+			return
+		}
+		if len(line) == 0 {
+			break
+		}
+		size += len(line)
+		if text, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			data, hasData = append(append(data, ' '), bytes.TrimPrefix(text, []byte(" "))...), true
+			continue
+		}
+		other = append(append(other, line...), '\n')
+	}
+	if hasData && len(bytes.TrimSpace(data)) > 0 {
+		out, problem := screen(data)
+		if problem != "" {
+			s.remark(problem)
+		}
+		if out == nil && len(other) == 0 {
+			return
+		}
+		other = append(append(append(other, "data: "...), out...), '\n')
+	}
+	s.out = append(other, '\n')
+}
+
+// readLine returns a line without its end, LF or CR LF.
+func readLine(r *bufio.Reader, limit int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > limit {
+			return nil, fmt.Errorf("an event of more than %d bytes", maxMessage)
+		}
+		line = append(line, part...)
+		if err == nil {
+			return bytes.TrimRight(line, "\r\n"), nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, err
+		}
+	}
+}
+
+// describeURL returns an endpoint without what may be secret.
+func describeURL(u *url.URL) string {
+	return strings.TrimSuffix((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), "/")
+}

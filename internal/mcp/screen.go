@@ -1,0 +1,145 @@
+package mcp
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/abhed/abhed/internal/strictjson"
+)
+
+// rawKey is the member of _meta in which screen hands over a text that must reach
+// us as the server wrote it: the SDK's own decoding loses the order of members and
+// the form of numbers, and one wrong type in a list fails the whole list.
+const rawKey = "abhed/raw"
+
+// envelope is one JSON-RPC message.
+type envelope struct {
+	Version jsontext.Value `json:"jsonrpc,omitzero"`
+	ID      jsontext.Value `json:"id,omitzero"`
+	Method  jsontext.Value `json:"method,omitzero"`
+	Params  jsontext.Value `json:"params,omitzero"`
+	Result  jsontext.Value `json:"result,omitzero"`
+	Error   jsontext.Value `json:"error,omitzero"`
+}
+
+// screen looks at one message of a server before the SDK does. It returns the
+// message to pass on, nil if there is none, and what was wrong with it, or "".
+// Tools, results of tools and questions come out wrapped: see rawKey.
+func screen(line []byte) (out []byte, problem string) {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 {
+		return nil, ""
+	}
+	if line[0] != '{' {
+		return nil, fmt.Sprintf("a line of its output is no message and was passed over: %s", quoted(visible(string(line[:min(len(line), 200)]))))
+	}
+	if !utf8.Valid(line) {
+		line, problem = bytes.ToValidUTF8(line, []byte("\uFFFD")), "a message held invalid UTF-8; the bytes were replaced"
+	}
+	var e envelope
+	if err := strictjson.Unmarshal(line, &e, strictjson.Options{MaxBytes: maxMessage}); err != nil {
+		return refusal(line, err)
+	}
+	switch {
+	case string(e.Method) == `"elicitation/create"`:
+		e.Params = wrap(map[string]jsontext.Value{"mode": jsontext.Value(`"form"`), "message": jsontext.Value(`""`)}, e.Params)
+	case e.Method == nil && e.Result.Kind() == '{':
+		if wrapped := wrapResult(e.Result); wrapped != nil {
+			e.Result = wrapped
+			break
+		}
+		return line, problem
+	default:
+		return line, problem
+	}
+	out, err := strictjson.Marshal(e)
+	if err != nil {
+		return refusal(line, err)
+	}
+	return out, problem
+}
+
+// wrap returns an object with the given members and raw in its _meta.
+func wrap(members map[string]jsontext.Value, raw jsontext.Value) jsontext.Value {
+	meta, err := strictjson.Marshal(map[string]string{rawKey: string(raw)})
+	if err != nil {
+		meta = []byte("{}") // not UTF-8, which has been looked at
+	}
+	members["_meta"] = meta
+	out, err := strictjson.Marshal(members)
+	if err != nil {
+		return jsontext.Value("{}")
+	}
+	return out
+}
+
+// wrapResult wraps a list of tools and the result of a tool; nil is any other.
+func wrapResult(result jsontext.Value) jsontext.Value {
+	var m map[string]jsontext.Value
+	if strictjson.Unmarshal(result, &m, strictjson.Options{MaxBytes: maxMessage}) != nil {
+		return nil
+	}
+	keep := map[string]jsontext.Value{}
+	for _, name := range []string{"resultType", "nextCursor"} {
+		if v := m[name]; v.Kind() == '"' {
+			keep[name] = v
+		}
+	}
+	if list := m["tools"]; list.Kind() == '[' {
+		var items []jsontext.Value
+		if strictjson.Unmarshal(list, &items, strictjson.Options{MaxBytes: maxMessage}) != nil {
+			return nil
+		}
+		wrapped := make([]jsontext.Value, 0, len(items))
+		for i, item := range items {
+			name := jsontext.Value(fmt.Sprintf(`"%d"`, i))
+			wrapped = append(wrapped, wrap(map[string]jsontext.Value{"name": name, "inputSchema": jsontext.Value(`{"type":"object"}`)}, item))
+		}
+		tools, err := strictjson.Marshal(wrapped)
+		if err != nil {
+			return nil
+		}
+		keep["tools"] = tools
+		out, err := strictjson.Marshal(keep)
+		if err != nil {
+			return nil
+		}
+		return out
+	}
+	_, content := m["content"]
+	_, structured := m["structuredContent"]
+	if _, asks := m["inputRequests"]; asks || !content && !structured {
+		return nil
+	}
+	keep["content"] = jsontext.Value("[]")
+	return wrap(keep, result)
+}
+
+// refusal turns a response that isn't sound JSON into an error for its call, and
+// anything else into nothing.
+func refusal(line []byte, cause error) ([]byte, string) {
+	problem := fmt.Sprintf("a message isn't sound JSON: %v", cause)
+	if len(line) > maxMessage || strictjson.TooDeep(line, 900) >= 0 {
+		return nil, problem
+	}
+	msg, err := jsonrpc.DecodeMessage(line)
+	resp, ok := msg.(*jsonrpc.Response)
+	if err != nil || !ok {
+		return nil, problem
+	}
+	out, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: resp.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the server's answer isn't sound JSON: " + cut(cause.Error(), 300)}})
+	if err != nil {
+		return nil, problem
+	}
+	return out, problem
+}
+
+// unwrap returns the text that screen put into a _meta.
+func unwrap(meta map[string]any) (jsontext.Value, bool) {
+	s, ok := meta[rawKey].(string)
+	return jsontext.Value(s), ok
+}
