@@ -39,10 +39,11 @@ func newID() string {
 }
 
 // envelope returns what all events have.
-func (i *Identity) envelope(t ahp.EventType, at time.Time) *ahp.Event {
+func (b *Backends) envelope(t ahp.EventType, at time.Time) *ahp.Event {
+	i := &b.id
 	e := &ahp.Event{
 		ID: newID(), Source: i.Source, Type: t, Time: ahp.Timestamp(at),
-		Session: &ahp.Session{ID: i.Session, Cwd: i.Workspace, WorkspaceRoots: i.Roots, Model: i.Model},
+		Session: &ahp.Session{ID: i.Session, Cwd: i.Workspace, WorkspaceRoots: i.Roots, Model: *b.model.Load()},
 	}
 	if i.Agent != "" {
 		e.Session.Agent = &ahp.Agent{ID: i.Agent}
@@ -50,10 +51,42 @@ func (i *Identity) envelope(t ahp.EventType, at time.Time) *ahp.Event {
 	return e
 }
 
+// subagent is the type of every agent but the main one.
+const subagent = "subagent"
+
+// envelope returns what all events of the gate's agent have.
+func (g *Gate) envelope(t ahp.EventType) *ahp.Event {
+	e := g.o.Backends.envelope(t, g.o.Now())
+	e.Session.Model = g.modelName()
+	if g.o.Agent.ID != "" {
+		e.Session.Agent = &ahp.Agent{ID: g.o.Agent.ID}
+	}
+	if g.o.Parent == nil {
+		return e
+	}
+	if e.Session.Agent != nil {
+		e.Session.Agent.Type = subagent
+	}
+	if len(g.o.Roots) > 0 {
+		e.Session.WorkspaceRoots, e.Session.Cwd = g.o.Roots, g.o.Roots[0]
+	}
+	return e
+}
+
+// modelName returns the model that the gate's agent works with.
+func (g *Gate) modelName() string {
+	for p := g; p != nil; p = p.o.Parent {
+		if m := p.model.Load(); m != nil {
+			return *m
+		}
+	}
+	return *g.o.Backends.model.Load()
+}
+
 // at returns an event at a point of a run.
 func (g *Gate) at(t ahp.EventType, at agent.At) *ahp.Event {
 	g.parents.enter(at.TurnID)
-	e := g.o.Backends.id.envelope(t, g.o.Now())
+	e := g.envelope(t)
 	if at.WorkDir != "" {
 		e.Session.Cwd = at.WorkDir
 	}
@@ -98,6 +131,15 @@ func (p *parents) get(what string) string {
 	return p.ids[what]
 }
 
+// take returns the id of the event and forgets it, as there is one later event for it.
+func (p *parents) take(what string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	id := p.ids[what]
+	delete(p.ids, what)
+	return id
+}
+
 // callKey names the proposal of a call among the parents, endKey its end, moveKey
 // the proposal to change the working directory after it.
 func callKey(callID string) string { return "call " + callID }
@@ -109,9 +151,6 @@ func endKey(callID string) string { return "end " + callID }
 // toolEvent returns an event about a call.
 func (g *Gate) toolEvent(t ahp.EventType, turnID string, b *agent.Batch, c policy.Call) *ahp.Event {
 	e := g.at(t, agent.At{TurnID: turnID, WorkDir: c.WorkDir})
-	if c.Agent.ID != "" {
-		e.Session.Agent = &ahp.Agent{ID: c.Agent.ID}
-	}
 	e.Call = &ahp.Identity{ID: c.ID}
 	tool := toolOf(c)
 	e.Tool, e.Path, e.Batch = &tool, toolPath, wireBatch(b)

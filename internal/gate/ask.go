@@ -33,33 +33,78 @@ func (j *judgement) ask(ctx context.Context) agent.Ruling {
 		return j.refuse("headless", "the gate, because this call needs a person's approval", strings.Join(why, "; "), "headless")
 	}
 	q := control.Question{
-		CallID: j.call.ID, Tool: j.call.Tool, Args: Visible(string(j.call.Args)), WorkDir: j.call.WorkDir,
-		Hash: j.call.Hash(), Why: why, SessionOffered: offered,
+		Request: newID(), CallID: j.call.ID, Tool: Visible(j.call.Tool), Args: Visible(string(j.call.Args)), WorkDir: Visible(j.call.WorkDir),
+		Hash: j.call.Hash(), SessionOffered: offered,
+	}
+	for _, text := range why {
+		q.Why = append(q.Why, Visible(text))
 	}
 	if !j.unchanged() {
 		q.Original = Visible(string(j.original.Args))
 	}
-	return j.answered(ctx, q, session)
+	return j.asked(ctx, q, session)
 }
 
-// answered puts the question and acts on the answer.
-func (j *judgement) answered(ctx context.Context, q control.Question, session string) agent.Ruling {
-	j.g.asking.Lock()
+// asked puts the question when nobody else's is open.
+func (j *judgement) asked(ctx context.Context, q control.Question, session string) agent.Ruling {
+	done, ok := j.g.shared.ask(ctx)
+	if !ok {
+		return j.cancelled()
+	}
+	defer done()                                   // an approval for the session holds before the next question
+	if q.SessionOffered && j.g.approved(session) { // while this question waited for another
+		j.d.Step, j.d.By, j.d.Approvals = "approval", "an approval for this session", []string{session}
+		return j.again(ctx)
+	}
+	if err := j.announce(ctx, q); err != nil {
+		return &agent.Broken{Err: err}
+	}
 	limit, cancel := context.WithTimeout(ctx, j.g.o.ApprovalTimeout)
 	a, err := j.g.o.Approver.Approve(limit, q)
 	expired := errors.Is(limit.Err(), context.DeadlineExceeded) && ctx.Err() == nil
 	cancel()
-	j.g.asking.Unlock()
 	if ctx.Err() != nil {
 		return j.cancelled()
 	}
-	p := &event.Approval{CallID: j.call.ID, Hash: q.Hash, By: a.By, Reason: a.Reason}
+	return j.answered(ctx, q, session, answer{a, err, expired})
+}
+
+// announce says in the record, and to who listens, that a person is asked.
+func (j *judgement) announce(ctx context.Context, q control.Question) error {
+	p := &event.ApprovalRequested{
+		Request: q.Request, CallID: q.CallID, Tool: q.Tool, Args: q.Args, Original: q.Original, WorkDir: q.WorkDir,
+		Hash: q.Hash, Why: q.Why, SessionOffered: q.SessionOffered,
+	}
+	if _, err := j.g.o.Log.AppendDurable(event.Draft{Actor: event.ActorGate, Trust: event.TrustHarness, Payload: p}); err != nil {
+		return err
+	}
+	parent := j.requested
+	if parent == "" {
+		parent = j.g.parents.get(callKey(j.call.ID))
+	}
+	at := agent.At{TurnID: j.p.TurnID, Turn: j.p.Turn, WorkDir: j.call.WorkDir}
+	j.g.attend(ctx, at, &agent.Attention{
+		Kind: "approval", Title: "A call of " + q.Tool + " needs an approval", Message: strings.Join(q.Why, "; "),
+	}, parent, j.call.Tool)
+	return nil
+}
+
+// answer is what came of a question.
+type answer struct {
+	control.Decision
+	err     error
+	expired bool
+}
+
+// answered acts on the answer.
+func (j *judgement) answered(ctx context.Context, q control.Question, session string, a answer) agent.Ruling {
+	p := &event.Approval{Request: q.Request, CallID: j.call.ID, Hash: q.Hash, By: a.By, Reason: a.Reason}
 	refusal, code := "", ""
 	switch {
-	case expired:
+	case a.expired:
 		refusal, code, p.By = "nobody answered in time", "expired", "expired"
-	case err != nil:
-		refusal, code = "nobody could be asked: "+err.Error(), "approval_failed"
+	case a.err != nil:
+		refusal, code = "nobody could be asked: "+a.err.Error(), "approval_failed"
 	case a.Hash != q.Hash:
 		refusal, code = "the answer was for another call", "wrong_hash"
 	case !a.Allow:
@@ -77,7 +122,7 @@ func (j *judgement) answered(ctx context.Context, q control.Question, session st
 	}
 	if !p.Allowed {
 		step := "approval"
-		if expired {
+		if a.expired {
 			step = "expired"
 		}
 		return j.refuse(step, "the person who was asked", refusal, code)
@@ -174,22 +219,23 @@ func (j *judgement) sessionOffered() bool {
 	return true
 }
 
-// approvalKey is the hash of (tool, final arguments, working directory).
+// approvalKey is the hash of (tool, final arguments, working directory), and of the
+// roots: those of a sub-agent may be others.
 func (j *judgement) approvalKey() string {
-	sum := sha256.Sum256([]byte(fmt.Sprintf("%q %q %q", j.call.Tool, j.call.WorkDir, j.call.Args)))
+	sum := sha256.Sum256([]byte(fmt.Sprintf("%q %q %q %q", j.call.Tool, j.call.WorkDir, j.call.Roots, j.call.Args)))
 	return hex.EncodeToString(sum[:])
 }
 
 func (g *Gate) approved(key string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.approvals[key]
+	g.shared.mu.Lock()
+	defer g.shared.mu.Unlock()
+	return g.shared.approvals[key]
 }
 
 func (g *Gate) approve(key string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.approvals[key] = true
+	g.shared.mu.Lock()
+	defer g.shared.mu.Unlock()
+	g.shared.approvals[key] = true
 }
 
 // Visible returns s with every character that a terminal might hide, reorder or

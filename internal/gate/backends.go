@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/abhed/abhed/ahp"
@@ -20,13 +21,16 @@ import (
 type Backends struct {
 	h      *harness.Harness
 	id     Identity
+	model  atomic.Pointer[string] // of the main agent, now
 	lender *Lender
 }
 
 // NewBackends returns the backends of h for a session. h stays the caller's to
 // close. lender, if not nil, is what h opens attachments by.
 func NewBackends(h *harness.Harness, id Identity, lender *Lender) *Backends {
-	return &Backends{h: h, id: id, lender: lender}
+	b := &Backends{h: h, id: id, lender: lender}
+	b.model.Store(&id.Model)
+	return b
 }
 
 // wanted reports whether anybody takes events of type t.
@@ -295,7 +299,7 @@ func (f *finishing) backends(ctx context.Context) {
 	ran := f.o.Ran || f.o.Kind == "supplied"
 	if ctx.Err() != nil {
 		if ran && b.h.Subscribed(ahp.ToolAfter, ahp.ModeIntercept) {
-			f.content, f.isError = withheld, true
+			f.withhold(withheld)
 		}
 		return
 	}
@@ -308,7 +312,7 @@ func (f *finishing) backends(ctx context.Context) {
 	out, err := b.h.Dispatch(ctx, e, caps, nil, harness.DispatchOptions{})
 	if err != nil {
 		f.g.recordBug(err)
-		f.content, f.isError = "The result was withheld: "+harness.SyntheticReason, true
+		f.withhold("The result was withheld: " + harness.SyntheticReason)
 		return
 	}
 	f.take(ctx, out)
@@ -319,14 +323,14 @@ func (f *finishing) take(ctx context.Context, out *harness.Outcome) {
 	f.g.recordFailures(ctx, out, ahp.ToolAfter)
 	switch {
 	case out.Interrupted:
-		f.content, f.isError = withheld, true
+		f.withhold(withheld)
 		return
 	case out.Permission == ahp.PermissionDeny && f.e.Outcome != "denied":
 		// Only a fail-closed policy can deny here: a result that had to be checked
 		// and was not doesn't reach the model.
-		f.content, f.isError = "The result was withheld: "+out.Denial().Reason, true
+		f.withhold("The result was withheld: " + out.Denial().Reason)
 	case out.Changed:
-		f.content = tool.Clean(messagesText(out.Event.Items.Messages))
+		f.content, f.touched = tool.Clean(messagesText(out.Event.Items.Messages)), true
 		f.e.RewrittenBy = append(f.e.RewrittenBy, backendSource(out.ChangedBy).String())
 	}
 	f.e.Messages = append(f.e.Messages, cleaned(out.Messages)...)
@@ -343,7 +347,7 @@ func (b *Backends) End(ctx context.Context, res agent.Result) {
 	if !b.wanted(ahp.SessionEnd) {
 		return
 	}
-	e := b.id.envelope(ahp.SessionEnd, time.Now())
+	e := b.envelope(ahp.SessionEnd, time.Now())
 	e.Reason, e.Outcome = string(res.Reason), "error"
 	e.Counters = map[string]int64{"modelReplies": int64(res.Turns)}
 	for name, n := range map[string]*int64{"inputTokens": res.Usage.Input, "outputTokens": res.Usage.Output} {

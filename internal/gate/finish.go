@@ -29,6 +29,9 @@ func (g *Gate) Finish(ctx context.Context, o agent.Outcome) (agent.Final, error)
 		f.extensions(ctx)
 	}
 	f.backends(ctx)
+	if !f.touched {
+		f.e.Images = o.Images
+	}
 	if f.content != before {
 		sum := sha256.Sum256([]byte(before))
 		f.e.OriginalHash = hex.EncodeToString(sum[:])
@@ -38,7 +41,7 @@ func (g *Gate) Finish(ctx context.Context, o agent.Outcome) (agent.Final, error)
 		return agent.Final{}, err
 	}
 	g.filesChanged(ctx, o)
-	return agent.Final{Content: f.content, IsError: f.isError, Injected: f.e.Injected, Later: f.e.Later, Stop: f.stop}, nil
+	return agent.Final{Content: f.content, IsError: f.isError, Images: f.e.Images, Injected: f.e.Injected, Later: f.e.Later, Stop: f.stop}, nil
 }
 
 // finishing is the state of one Finish; it belongs to one goroutine.
@@ -47,9 +50,15 @@ type finishing struct {
 	o       agent.Outcome
 	content string
 	isError bool
+	// touched says that somebody changed or withheld the content: then its images,
+	// which only backends are shown, go too.
+	touched bool
 	stop    string
 	e       event.ToolEnded
 }
+
+// withhold puts text in the result's place.
+func (f *finishing) withhold(text string) { f.content, f.isError, f.touched = text, true, true }
 
 func (f *finishing) extensions(ctx context.Context) {
 	x := f.g.o.Extensions
@@ -57,16 +66,18 @@ func (f *finishing) extensions(ctx context.Context) {
 		return
 	}
 	if ctx.Err() != nil {
-		f.content, f.isError = withheld, true
+		f.withhold(withheld)
 		return
 	}
 	a := x.ToolResult(ctx, f.o.Call, f.o.Decl, f.content, f.isError)
 	f.e.Asked = append(f.e.Asked, a.Asked...)
 	if ctx.Err() != nil {
-		f.content, f.isError = withheld, true
+		f.withhold(withheld)
 		return
 	}
+	was := f.content
 	f.content, f.isError = tool.Clean(a.Content), a.IsError
+	f.touched = f.touched || f.content != was || a.Withheld || len(a.RewrittenBy) > 0
 	f.e.RewrittenBy = append(f.e.RewrittenBy, a.RewrittenBy...)
 }
 

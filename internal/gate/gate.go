@@ -13,6 +13,7 @@ package gate
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/abhed/abhed/internal/agent"
@@ -35,6 +36,8 @@ type Options struct {
 	// Extensions and Backends may be nil: there are none.
 	Extensions *extension.Host
 	Backends   *Backends
+	// Hooks judge beside the extensions.
+	Hooks []Hook
 	// Approver asks a person; nil means that nobody can be asked, and a question is
 	// a denial.
 	Approver control.Approver
@@ -44,23 +47,47 @@ type Options struct {
 	Session string
 	Agent   policy.Agent
 	Roots   []string
+	// Model is the provider/model that events name; "" is that of Backends.
+	Model string
+	// Parent is the gate of the agent that started this one, nil for the main agent.
+	// Then Extensions, Backends, Hooks, Approver, ApprovalTimeout and Session are the
+	// parent's, whatever is here, and so are the approvals for the session: none of
+	// them is less strict for a sub-agent.
+	Parent *Gate
 	// Now tells the time; nil means the clock.
 	Now func() time.Time
 }
 
-// Gate is the one judge of a session. It is safe for concurrent use; a person is
-// asked one question at a time.
+// Gate is the one judge of an agent of a session. It is safe for concurrent use; a
+// person is asked one question at a time, whichever agent it is about.
 type Gate struct {
-	o Options
+	o       Options
+	shared  *shared
+	parents parents
+	model   atomic.Pointer[string] // nil is that of the parent, or of the backends
 
-	asking sync.Mutex // held while a person is asked
+	mu       sync.Mutex
+	injected map[string]waiting // by call id
+}
+
+// shared is what the gates of all agents of a session have together.
+type shared struct {
+	asking chan struct{} // has one element while a person is asked
 
 	mu        sync.Mutex
-	approvals map[string]bool    // hashes of calls approved for the session
-	injected  map[string]waiting // by call id
-	rulesSeen map[string]bool    // hashes of rule sets already in the record
+	approvals map[string]bool // hashes of calls approved for the session
+	rulesSeen map[string]bool // hashes of rule sets already in the record
+}
 
-	parents parents
+// ask waits until nobody else asks the person. False means that ctx ended before;
+// else done must be called.
+func (s *shared) ask(ctx context.Context) (done func(), ok bool) {
+	select {
+	case s.asking <- struct{}{}:
+		return func() { <-s.asking }, true
+	case <-ctx.Done():
+		return nil, false
+	}
 }
 
 var _ agent.Gate = (*Gate)(nil)
@@ -70,13 +97,31 @@ func New(o Options) *Gate {
 	if o.Tools == nil || o.Minter == nil || o.Rules == nil || o.Log == nil {
 		panic("gate: Tools, Minter, Rules and Log are required")
 	}
+	common := &shared{asking: make(chan struct{}, 1), approvals: map[string]bool{}, rulesSeen: map[string]bool{}}
+	if p := o.Parent; p != nil {
+		common = p.shared
+		o.Extensions, o.Backends, o.Hooks, o.Approver = p.o.Extensions, p.o.Backends, p.o.Hooks, p.o.Approver
+		o.ApprovalTimeout, o.Session = p.o.ApprovalTimeout, p.o.Session
+	}
 	if o.ApprovalTimeout == 0 {
 		o.ApprovalTimeout = 10 * time.Minute
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Gate{o: o, approvals: map[string]bool{}, injected: map[string]waiting{}, rulesSeen: map[string]bool{}}
+	g := &Gate{o: o, shared: common, injected: map[string]waiting{}}
+	if o.Model != "" {
+		g.model.Store(&o.Model)
+	}
+	return g
+}
+
+// SetModel makes name the provider/model that events name from now on.
+func (g *Gate) SetModel(name string) {
+	g.model.Store(&name)
+	if g.o.Parent == nil && g.o.Backends != nil {
+		g.o.Backends.model.Store(&name)
+	}
 }
 
 // Judge decides one call (gate.md §2). The decision is in the record when it
@@ -211,16 +256,17 @@ func (j *judgement) unchanged() bool { return string(j.call.Args) == string(j.or
 
 // recordRules stores a rule set in the record the first time that it judges.
 func (j *judgement) recordRules() error {
-	j.g.mu.Lock()
-	defer j.g.mu.Unlock()
-	if j.g.rulesSeen[j.rules.hash] {
+	s := j.g.shared
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rulesSeen[j.rules.hash] {
 		return nil
 	}
 	d := event.Draft{Actor: event.ActorGate, Trust: event.TrustHarness, Payload: &event.RulesSet{Hash: j.rules.hash, Rules: j.rules.doc}}
 	if _, err := j.g.o.Log.Append(d); err != nil {
 		return err
 	}
-	j.g.rulesSeen[j.rules.hash] = true
+	s.rulesSeen[j.rules.hash] = true
 	return nil
 }
 

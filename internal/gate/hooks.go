@@ -16,10 +16,18 @@ import (
 
 var _ agent.Hooks = (*Gate)(nil)
 
-// Wants reports whether a backend takes events of type t in mode m.
+// Wants reports whether a backend takes events of type t in mode m, or whether an
+// extension is told of it.
 func (g *Gate) Wants(t ahp.EventType, m ahp.Mode) bool {
+	return g.subscribed(t, m) || t == ahp.UserAttention && m == ahp.ModeObserve && g.extensionsTake(notificationEvent)
+}
+
+func (g *Gate) subscribed(t ahp.EventType, m ahp.Mode) bool {
 	return g.o.Backends != nil && g.o.Backends.h.Subscribed(t, m)
 }
+
+// observed reports whether a backend observes events of type t.
+func (g *Gate) observed(t ahp.EventType) bool { return g.subscribed(t, ahp.ModeObserve) }
 
 // question is one consultation of the backends: what is asked, and how an accepted
 // answer is understood.
@@ -171,7 +179,7 @@ func (g *Gate) Start(ctx context.Context, trigger, system string) (given []strin
 	if !b.wanted(ahp.SessionStart) {
 		return nil, nil
 	}
-	e := b.id.envelope(ahp.SessionStart, g.o.Now())
+	e := g.envelope(ahp.SessionStart)
 	e.Trigger, e.PermissionMode, e.Manifest = trigger, b.id.Mode, b.h.Manifest()
 	e.Harness = &ahp.HarnessInfo{Name: "abhed", Version: b.id.Version}
 	e.Items = ahp.MessageItems(ahp.TextMessage(systemItem, ahp.RoleSystem, system))

@@ -26,6 +26,8 @@ func offers() []offer {
 	return []offer{
 		of(ahp.SessionStart, inject, message),
 		of(ahp.SessionEnd),
+		of(ahp.ConfigChangeBefore, deny, message),
+		of(ahp.ConfigChangeAfter),
 		of(ahp.TurnStart, deny, modify, inject, flow, message),
 		of(ahp.TurnFinishBefore, modify, flow, message),
 		of(ahp.TurnEnd),
@@ -33,15 +35,24 @@ func offers() []offer {
 		of(ahp.ModelRequestBefore, deny, modify, inject, supply, flow, message),
 		of(ahp.ModelResponseAfter, modify, flow, message),
 		of(ahp.ModelErrorEvent),
+		of(ahp.ModelSwitchBefore, deny, flow, message),
+		of(ahp.ModelSwitchAfter),
 		of(ahp.ToolBefore, deny, ask, modify, message, supply, flow, inject),
 		of(ahp.ToolPermissionRequest, deny, message, flow),
 		of(ahp.ToolPermissionResolved),
 		of(ahp.ToolProgress),
 		of(ahp.ToolAfter, modify, inject, message, flow),
 		of(ahp.ToolBatchAfter, flow, inject, message),
+		of(ahp.ContextCompactBefore, deny, modify, supply, inject, message),
+		of(ahp.ContextCompactAfter, inject, modify, message),
+		of(ahp.TaskChangeBefore, deny, message),
+		of(ahp.TaskChangeAfter),
 		of(ahp.WorkspaceChangeBefore, deny, message),
 		of(ahp.WorkspaceChangeAfter),
 		of(ahp.FileChanged),
+		of(ahp.UserAttention),
+		of(ahp.UserElicitationRequest, deny, supply, message),
+		of(ahp.UserElicitationResult, modify, message),
 		of(ahp.UserMessageInbound, deny, modify, message),
 		of(ahp.UserMessageOutbound, deny, modify, message),
 		of(ahp.HookFailure),
@@ -61,6 +72,9 @@ func capabilities(t ahp.EventType, without ...ahp.EffectType) *ahp.Capabilities 
 	}
 	if c.Has(ahp.EffectFlow) {
 		c.Flow = &ahp.FlowCapability{Operations: []ahp.FlowOperation{ahp.FlowStop}}
+	}
+	if t == ahp.UserElicitationRequest || t == ahp.UserElicitationResult {
+		c.Elicitation = &ahp.ElicitationCapability{Form: &ahp.ElicitationMode{}}
 	}
 	if c.Has(ahp.EffectInject) {
 		c.Inject = &ahp.InjectCapability{Context: ahp.ContextInjection{Append: true, DeliverAt: []ahp.Delivery{ahp.DeliverNow, ahp.DeliverNextTurn}}}
@@ -114,12 +128,11 @@ func Manifest() *ahp.Manifest {
 func gaps() []ahp.Gap {
 	return []ahp.Gap{
 		{Path: "events", Reason: "a message has at most 16 MiB and a depth of 128"},
-		{Path: "events.model.switch", Reason: "the model doesn't change within a session"},
-		{Path: "events.config.change", Reason: "settings don't change within a session"},
-		{Path: "events.context.compact", Reason: "contexts aren't compacted"},
-		{Path: "events.task.change", Reason: "there are no task lists"},
-		{Path: "events.user.elicitation", Reason: "there are no MCP servers"},
-		{Path: "events.user.attention", Reason: "nobody is asked in a headless run"},
+		{Path: "events.config.change", Reason: "the permission mode; no other setting changes within a session"},
+		{Path: "events.context.compact", Reason: "summaries of the older part; an old result that a line stands for is not announced"},
+		{Path: "events.task.change", Reason: "the entries of an agent's task list; commands and agents in the background are not in it"},
+		{Path: "events.user.attention", Reason: "where there is somebody to ask: never in a headless run"},
+		{Path: "events.user.elicitation", Reason: "form mode; a request in url mode is refused"},
 		{Path: "events.workspace.change", Reason: "the working directory of later calls; a command itself has been there already. Roots don't change within a session"},
 		{Path: "events.turn.finish.before", Reason: "where the model has not answered nothing but a message is accepted, and an interrupted turn ends with turn.end alone"},
 		{Path: "events.turn.progress", Reason: "pieces are joined, at most four a second, and are as the model said them"},

@@ -39,6 +39,34 @@ func (g *Gate) question(at agent.At, m agent.Moment) *question {
 	case *agent.Outbound:
 		return g.outbound(at, m)
 	}
+	return g.questionBeside(at, m)
+}
+
+// questionBeside is question for the moments beside the course of a turn.
+func (g *Gate) questionBeside(at agent.At, m agent.Moment) *question {
+	switch m := m.(type) {
+	case *agent.CompactBefore:
+		return g.compactBefore(at, m)
+	case *agent.CompactAfter:
+		return g.compactAfter(at, m)
+	case *agent.ModelSwitchBefore:
+		return g.modelSwitch(at, m)
+	case *agent.ModeChangeBefore:
+		q := g.ask(ahp.ConfigChangeBefore, at)
+		q.event.Change = modeChange(m.From, m.To)
+		g.parents.set(modeKey, q.event.ID)
+		return q
+	case *agent.TaskBefore:
+		q := g.ask(ahp.TaskChangeBefore, at)
+		q.event.Task = wireTask(m.ID, m.Operation, m.Change, m.Prior)
+		g.parents.set(taskKey(m.ID, m.Operation), q.event.ID)
+		return q
+	case *agent.ElicitBefore:
+		q, _ := g.elicitBefore(at, m)
+		return q
+	case *agent.ElicitResult:
+		return g.elicitResult(at, m, g.parents.take(elicitKey(m.Server)))
+	}
 	return nil
 }
 
@@ -126,7 +154,7 @@ func (g *Gate) request(at agent.At, m *agent.RequestBefore) *question {
 
 // attempt fills in what all events of a model call have.
 func (g *Gate) attempt(e *ahp.Event, a agent.Attempt) {
-	e.Model, e.Attempt = splitModel(g.o.Backends.id.Model), &ahp.Attempt{ID: a.ID, Number: int64(a.Number)}
+	e.Model, e.Attempt = splitModel(g.modelName()), &ahp.Attempt{ID: a.ID, Number: int64(a.Number)}
 }
 
 func (g *Gate) response(at agent.At, m *agent.ResponseAfter) *question {

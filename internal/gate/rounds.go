@@ -21,7 +21,7 @@ const maxRounds = 3
 // askExtensions is step 2. Everything in it is a function of the set of answers,
 // never of their order.
 func (j *judgement) askExtensions(ctx context.Context) {
-	if j.g.o.Extensions == nil {
+	if j.g.o.Extensions == nil && len(j.g.o.Hooks) == 0 {
 		return
 	}
 	j.matchedByName = map[string]bool{}
@@ -53,8 +53,12 @@ func (j *judgement) rewriteTrouble(reason, code string) {
 	j.object(policy.ObjectDeny(policy.Source{Kind: "gate", Name: "rewrites"}, reason, code), "extension")
 }
 
-// askRound asks every extension once about the effective arguments.
+// askRound asks every extension and every hook once about the effective arguments.
 func (j *judgement) askRound(ctx context.Context, round int, final bool) []extension.Answer {
+	defer j.askHooks(ctx, round)
+	if j.g.o.Extensions == nil {
+		return nil
+	}
 	q := extension.ToolCall{Call: j.call, Decl: j.decl, Round: round, Final: final, Sticky: j.matchedByName}
 	if round > 1 || final {
 		q.Original = j.original.Args
@@ -71,7 +75,7 @@ func (j *judgement) askRound(ctx context.Context, round int, final bool) []exten
 // finalRound lets the extensions judge what backends made of the arguments; a
 // rewrite here is a refusal.
 func (j *judgement) finalRound(ctx context.Context) {
-	if j.g.o.Extensions == nil || ctx.Err() != nil {
+	if j.g.o.Extensions == nil && len(j.g.o.Hooks) == 0 || ctx.Err() != nil {
 		return
 	}
 	answers := j.askRound(ctx, maxRounds+1, true)

@@ -13,9 +13,20 @@ import (
 	"github.com/abhed/abhed/internal/tool"
 )
 
-// Tell lets the observers know of m (see agent.Hooks). Nothing depends on it.
+// Tell lets the observers know of m (see agent.Hooks), and of an Attention the
+// extensions too. Nothing depends on it.
 func (g *Gate) Tell(ctx context.Context, at agent.At, m agent.Moment) {
-	if !g.Wants(m.EventType(), ahp.ModeObserve) {
+	switch m := m.(type) {
+	case *agent.Attention:
+		g.attend(ctx, at, m, "", "")
+		return
+	case *agent.ModelSwitch:
+		g.SetModel(m.Current)
+	}
+	if t, ok := m.(*agent.TaskChange); ok && t.Operation == "update" && t.Prior != nil && compact(t.Change) == compact(t.Prior) {
+		return // nothing changed, so there is no event
+	}
+	if !g.observed(m.EventType()) {
 		return
 	}
 	e := g.at(m.EventType(), at)
@@ -35,6 +46,13 @@ func (g *Gate) Tell(ctx context.Context, at agent.At, m agent.Moment) {
 		if e.ParentEventID = g.parents.get(moveKey(m.CallID)); e.ParentEventID == "" {
 			e.ParentEventID = g.parents.get(endKey(m.CallID))
 		}
+	case *agent.ModelSwitch:
+		e.Previous, e.Current, e.Reason = splitModel(m.Previous), splitModel(m.Current), tool.Clean(m.Reason)
+		e.ParentEventID = g.parents.take(switchKey)
+	case *agent.ModeChange:
+		e.Change, e.ParentEventID = modeChange(m.From, m.To), g.parents.take(modeKey)
+	case *agent.TaskChange:
+		e.Task, e.ParentEventID = wireTask(m.ID, m.Operation, m.Change, m.Prior), g.parents.take(taskKey(m.ID, m.Operation))
 	default:
 		g.recordBug(fmt.Errorf("nobody can be told of %s", m.EventType()))
 		return
@@ -113,7 +131,7 @@ func (g *Gate) modelError(e *ahp.Event, m *agent.ModelError) {
 
 // resolved lets the observers know how the permission for a call was decided.
 func (j *judgement) resolved(ctx context.Context, ruling agent.Ruling) {
-	if !j.g.Wants(ahp.ToolPermissionResolved, ahp.ModeObserve) || j.call.Args == nil {
+	if !j.g.observed(ahp.ToolPermissionResolved) || j.call.Args == nil {
 		return
 	}
 	decision := "allow"
@@ -139,7 +157,7 @@ func (j *judgement) decidedBy(decision string) string {
 	switch j.d.Step {
 	case "approval":
 		return "user"
-	case "extension", "backend":
+	case "extension", "backend", hookKind:
 		return "hook"
 	case "rules":
 		if decision == "allow" && j.onFinal.Rule == nil {
@@ -151,7 +169,7 @@ func (j *judgement) decidedBy(decision string) string {
 
 // filesChanged lets the observers know which files a call changed.
 func (g *Gate) filesChanged(ctx context.Context, o agent.Outcome) {
-	if len(o.Changes) == 0 || !g.Wants(ahp.FileChanged, ahp.ModeObserve) {
+	if len(o.Changes) == 0 || !g.observed(ahp.FileChanged) {
 		return
 	}
 	e := g.at(ahp.FileChanged, agent.At{TurnID: o.TurnID, WorkDir: o.Call.WorkDir})
@@ -172,10 +190,10 @@ func (g *Gate) filesChanged(ctx context.Context, o agent.Outcome) {
 // asked. Their own failures to hear of it are only recorded, so nothing loops.
 func (g *Gate) failed(ctx context.Context, about *ahp.Event, a *ahp.Answer) {
 	b := g.o.Backends
-	if !g.Wants(ahp.HookFailure, ahp.ModeObserve) {
+	if !g.observed(ahp.HookFailure) {
 		return
 	}
-	e := b.id.envelope(ahp.HookFailure, g.o.Now())
+	e := g.envelope(ahp.HookFailure)
 	e.Turn, e.ParentEventID = about.Turn, about.ID
 	e.Failure = &ahp.HookProblem{BackendID: a.By.Backend, Reason: string(a.Failure.Class), Policy: string(a.Policy)}
 	if _, err := b.h.ObserveOthers(ctx, e, a.By.Backend); err != nil && !errors.Is(err, harness.ErrClosed) {
