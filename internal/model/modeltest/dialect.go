@@ -49,6 +49,7 @@ func dialects() map[API]dialect {
 	return map[API]dialect{
 		Chat:      chat(),
 		Responses: responses(),
+		Messages:  messagesAPI(),
 	}
 }
 
