@@ -33,8 +33,8 @@ func kindOf(header string) (kind string, refused bool) {
 	if strings.TrimSpace(header) == "" {
 		return "", false // the bytes will tell
 	}
-	kind, _, err := mime.ParseMediaType(header)
-	if kind == "" || err != nil && kind == "" {
+	kind, _, _ = mime.ParseMediaType(header)
+	if kind == "" { // a parameter is broken
 		kind = strings.ToLower(strings.TrimSpace(strings.Split(header, ";")[0]))
 	}
 	return kind, !isText(kind)

@@ -26,6 +26,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
@@ -129,16 +130,7 @@ func (t *Tool) Run(ctx context.Context, g tool.Grant) (tool.Result, error) {
 	case errors.As(err, &private):
 		return tool.Fail(fmt.Sprintf("Nothing was fetched: %v. Such hosts are not open to this tool; rephrasing will not help.", private)), nil
 	}
-	return tool.Fail(fmt.Sprintf("%s could not be fetched: %v.", u.Host, inner(err))), nil
-}
-
-// inner returns an error without the URL, which the model knows.
-func inner(err error) error {
-	var outer *url.Error
-	if errors.As(err, &outer) {
-		return outer.Err
-	}
-	return err
+	return tool.Fail(fmt.Sprintf("%s could not be fetched: %s.", u.Host, strings.TrimSuffix(err.Error(), "."))), nil
 }
 
 // fetch makes the request and returns what came of it. An error is one of the network.
@@ -148,12 +140,11 @@ func (t *Tool) fetch(ctx context.Context, u *url.URL, a args) (tool.Result, erro
 		return tool.Result{}, err
 	}
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	req := (&http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{
 		"User-Agent": {t.o.UserAgent},
 		"Accept":     {"text/html, text/markdown, text/plain, application/xhtml+xml, application/json, application/xml;q=0.9, text/*;q=0.8"},
 	}}).WithContext(ctx)
-	resp, err := client.Do(req)
+	resp, err := transport.RoundTrip(req) // which, unlike a client, follows nothing
 	if err != nil {
 		return tool.Result{}, err
 	}

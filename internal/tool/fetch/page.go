@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 )
@@ -77,6 +78,7 @@ type page struct {
 	inTitle bool
 	lists   []int // the last number of each open list, -1 for one without numbers
 	deeper  int   // lists beyond those
+	ticks   int   // pieces of code that are open
 	link    string
 	linkAt  int // where its text began
 }
@@ -207,7 +209,8 @@ func (p *page) stop(name string) {
 			p.pre = false
 		}
 	case "code", "kbd", "samp":
-		if !p.pre {
+		if !p.pre && p.ticks > 0 {
+			p.ticks--
 			p.out.WriteByte('`')
 		}
 	case "a":
@@ -262,6 +265,7 @@ func (p *page) newline() {
 // tick begins a piece of code in a line.
 func (p *page) tick() {
 	if !p.pre {
+		p.ticks++
 		p.emit("`")
 	}
 }
@@ -285,14 +289,14 @@ func (p *page) text(s string) {
 		p.out.WriteString(s)
 		return
 	}
-	if s != "" && unicode.IsSpace(rune(s[0])) {
+	if first, _ := utf8.DecodeRuneInString(s); unicode.IsSpace(first) {
 		p.space = true
 	}
 	for word := range strings.FieldsSeq(s) {
 		p.emit(word)
 		p.space = true
 	}
-	if s != "" && !unicode.IsSpace(rune(s[len(s)-1])) {
+	if last, _ := utf8.DecodeLastRuneInString(s); s != "" && !unicode.IsSpace(last) {
 		p.space = false
 	}
 }
