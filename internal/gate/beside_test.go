@@ -22,10 +22,16 @@ import (
 // everything, under the failure policy.
 func (r *rig) watched(failure string, judge ahptest.Judge) *ahptest.Fake {
 	r.t.Helper()
+	return r.subscribed(failure, `"*"`, judge)
+}
+
+// subscribed is watched for some events.
+func (r *rig) subscribed(failure, events string, judge ahptest.Judge) *ahptest.Fake {
+	r.t.Helper()
 	fake := ahptest.NewFake(judge)
 	reg, err := ahp.DecodeRegistration(fmt.Appendf(nil, `{"protocolVersion":"draft","hooks":[{"id":"org.test.one","transport":{"type":"stdio","command":"none","lifecycle":"persistent"},
-		"subscriptions":[{"events":["*"],"mode":"intercept","timeoutMs":5000,"failurePolicy":%q,"content":{"default":"body"}},
-		{"events":["*"],"mode":"observe","content":{"default":"body"}}]}]}`, failure))
+		"subscriptions":[{"events":[%[2]s],"mode":"intercept","timeoutMs":5000,"failurePolicy":%[1]q,"content":{"default":"body"}},
+		{"events":[%[2]s],"mode":"observe","content":{"default":"body"}}]}]}`, failure, events))
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func (g *Gate) Elicit(ctx context.Context, at agent.At, server, params string, a
 		defer g.forget(q.event) // no second answer may come
 		say := g.consult(ctx, at, q)
 		if say.Refusal != nil {
-			return resultText(elicitation.Decline, nil), refusalError(ctx, say.Refusal)
+			return refused(ctx, say.Refusal, elicitation.Decline)
 		}
 		result = say.Text
 	}
@@ -60,7 +60,7 @@ func (g *Gate) Elicit(ctx context.Context, at agent.At, server, params string, a
 	}
 	say := g.consult(ctx, at, g.elicitResult(at, &agent.ElicitResult{Server: server, Action: string(answer.Action), Result: result}, parent))
 	if say.Refusal != nil {
-		return resultText(elicitation.Cancel, nil), refusalError(ctx, say.Refusal)
+		return refused(ctx, say.Refusal, elicitation.Cancel)
 	}
 	return say.Text, nil
 }
@@ -75,17 +75,18 @@ func (g *Gate) forget(e *ahp.Event) {
 	}
 }
 
-// refusalError returns why the whole question fails, nil where it was only refused.
-func refusalError(ctx context.Context, r *agent.Refusal) error {
+// refused returns the result with an action where a question or its answer was only
+// refused, else why the whole fails.
+func refused(ctx context.Context, r *agent.Refusal, a elicitation.Action) (string, error) {
 	switch {
 	case r.Err != nil:
-		return r.Err
+		return "", r.Err
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		return "", context.Cause(ctx)
 	case r.Interrupted:
-		return errors.New(r.Reason)
+		return "", errors.New(r.Reason)
 	}
-	return nil
+	return resultText(a, nil), nil
 }
 
 // fill asks a person until the answer fits the form.
