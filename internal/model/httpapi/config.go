@@ -183,7 +183,7 @@ func Params(sampling map[string]any, members, renamed map[string]string, own ...
 	for _, name := range slices.Sorted(maps.Keys(sampling)) {
 		member, ok := members[name]
 		if !ok {
-			return nil, fmt.Errorf("unknown sampling parameter %q; known are %s", name, strings.Join(slices.Sorted(maps.Keys(members)), ", "))
+			return nil, fmt.Errorf("sampling parameter %q is none that this API has; it has %s", name, strings.Join(slices.Sorted(maps.Keys(members)), ", "))
 		}
 		if m, ok := renamed[name]; ok {
 			member = m

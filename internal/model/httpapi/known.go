@@ -115,7 +115,7 @@ func (e apiError) replay() bool {
 		return true
 	case hasAny(m, "thinking", "redacted_thinking") && hasAny(m, "cannot be modified", "must remain as they were"):
 		return true
-	case hasAny(m, "encrypted content", "encrypted_content") && hasAny(m, "verif", "decrypt", "invalid", "pars"):
+	case hasAny(m, "encrypted content", "encrypted_content") && hasAny(m, "verif", "decrypt", "invalid", "pars", "not supported"):
 		return true
 	case hasAny(m, "items are not persisted"): // OpenAI, of an item that was sent by its id
 		return true

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/abhed/abhed/internal/model"
 	"github.com/abhed/abhed/internal/strictjson"
 )
 
@@ -57,4 +58,31 @@ func Count(vs ...jsontext.Value) *int64 {
 		}
 	}
 	return nil
+}
+
+// WithoutCached subtracts the cached tokens from u.Input, for APIs whose count of
+// the input includes them. It returns a note, "" if all is well.
+func WithoutCached(u *model.Usage) string {
+	if u.Input == nil {
+		return ""
+	}
+	cached := int64(0)
+	for _, p := range []*int64{u.CacheRead, u.CacheWrite} {
+		if p != nil {
+			cached += *p
+		}
+	}
+	if cached > *u.Input {
+		return "usage counts more cached tokens than prompt tokens; the cached ones were taken as not included"
+	}
+	*u.Input -= cached
+	return ""
+}
+
+// Smaller returns the smaller of two limits, of which 0 is none.
+func Smaller(a, b int64) int64 {
+	if a <= 0 || b > 0 && b < a {
+		return max(b, 0)
+	}
+	return a
 }

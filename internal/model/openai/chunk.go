@@ -113,6 +113,9 @@ type wireUsage struct {
 		Cached  jsontext.Value `json:"cached_tokens"`
 		Written jsontext.Value `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
+	OutputDetails *struct {
+		Reasoning jsontext.Value `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
 	CacheHit jsontext.Value `json:"prompt_cache_hit_tokens"`
 	Cached   jsontext.Value `json:"cached_tokens"`
 }
@@ -131,23 +134,11 @@ func usage(v jsontext.Value) (*event.Usage, string) {
 	} else {
 		u.CacheRead = httpapi.Count(w.CacheHit, w.Cached)
 	}
+	if w.OutputDetails != nil {
+		u.Reasoning = httpapi.Count(w.OutputDetails.Reasoning)
+	}
 	if *u == (event.Usage{}) {
 		return nil, ""
 	}
-	if u.Input == nil {
-		return u, ""
-	}
-	cached := value(u.CacheRead) + value(u.CacheWrite)
-	if cached > *u.Input {
-		return u, "usage counts more cached tokens than prompt tokens; the cached ones were taken as not included"
-	}
-	*u.Input -= cached
-	return u, ""
-}
-
-func value(p *int64) int64 {
-	if p == nil {
-		return 0
-	}
-	return *p
+	return u, httpapi.WithoutCached(u)
 }

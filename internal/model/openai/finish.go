@@ -44,7 +44,7 @@ func (r *reply) response() (*model.Response, error) {
 	if r.field != "" && !r.c.noReasoning {
 		r.c.enc.setField(r.field)
 	}
-	return &model.Response{Message: m, Finish: finish, Usage: r.usage, Model: r.model, Note: r.joinedNotes()}, nil
+	return &model.Response{Message: m, Finish: finish, Usage: r.usage, Model: r.model, Note: r.Notes.String()}, nil
 }
 
 // settle gives up on half characters at the end of the texts.
@@ -98,15 +98,4 @@ func (r *reply) countReplaced() {
 	if n > 0 {
 		r.Note(fmt.Sprintf("%d half characters were replaced by U+FFFD", n))
 	}
-}
-
-func (r *reply) joinedNotes() string {
-	out := ""
-	for i, n := range r.notes {
-		if i > 0 {
-			out += "; "
-		}
-		out += n
-	}
-	return out
 }

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/abhed/abhed/internal/model"
@@ -10,13 +9,13 @@ import (
 )
 
 const (
-	maxNotes     = 12
 	maxModelName = 256 // bytes; a longer name of the answering model is not kept
 	tailWait     = httpapi.TailWait
 )
 
 // reply assembles one reply from its frames.
 type reply struct {
+	httpapi.Notes
 	c       *Client
 	ans     *httpapi.Answer
 	onDelta func(model.Delta)
@@ -30,7 +29,6 @@ type reply struct {
 	usage                   *model.Usage
 	model                   string
 	field                   string // the member in which reasoning came
-	notes                   []string
 }
 
 var _ httpapi.Assembler = (*reply)(nil)
@@ -42,13 +40,6 @@ func newReply(c *Client, ans *httpapi.Answer, onDelta func(model.Delta)) *reply 
 	r := &reply{c: c, ans: ans, onDelta: onDelta}
 	r.calls.note = r.Note
 	return r
-}
-
-// Note adds something that had to be repaired or assumed, once.
-func (r *reply) Note(s string) {
-	if len(r.notes) < maxNotes && !slices.Contains(r.notes, s) {
-		r.notes = append(r.notes, s)
-	}
 }
 
 // fail returns an error that carries the text so far.
