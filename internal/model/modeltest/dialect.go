@@ -50,6 +50,7 @@ func dialects() map[API]dialect {
 		Chat:      chat(),
 		Responses: responses(),
 		Messages:  messagesAPI(),
+		Gemini:    gemini(),
 	}
 }
 
