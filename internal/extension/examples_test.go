@@ -25,6 +25,7 @@ func example(t *testing.T, shell, script, dir string) extension.Config {
 
 // TestExamplesAreTheFoundingScripts compares them with the founding document.
 func TestExamplesAreTheFoundingScripts(t *testing.T) {
+	t.Parallel()
 	seeds, err := filepath.Glob(filepath.Join(require.Shared(t), "seeds", "*.txt"))
 	if err != nil {
 		t.Fatal(err)
@@ -49,6 +50,7 @@ func TestExamplesAreTheFoundingScripts(t *testing.T) {
 }
 
 func TestExampleBlockSecrets(t *testing.T) {
+	t.Parallel()
 	require.Path(t, "jq")
 	h := start(t, nil, example(t, "bash", "block-secrets.sh", ""))
 	for _, tt := range []struct{ tool, args, want string }{
@@ -68,6 +70,7 @@ func TestExampleBlockSecrets(t *testing.T) {
 }
 
 func TestExampleRedact(t *testing.T) {
+	t.Parallel()
 	require.Path(t, "jq")
 	h := start(t, nil, example(t, "bash", "redact.sh", ""))
 	key := "AKIA" + strings.Repeat("Q", 16)
@@ -83,6 +86,7 @@ func TestExampleRedact(t *testing.T) {
 // TestExampleTicket runs the tool, and holds that arguments whose names look like
 // the event's run nothing.
 func TestExampleTicket(t *testing.T) {
+	t.Parallel()
 	require.Path(t, "jq")
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")
@@ -118,6 +122,7 @@ func TestExampleTicket(t *testing.T) {
 
 // TestExampleGuard runs the guard in every shell that is here.
 func TestExampleGuard(t *testing.T) {
+	t.Parallel()
 	for _, shell := range []string{"sh", "bash", "dash", "busybox"} {
 		t.Run(shell, func(t *testing.T) {
 			cfg := example(t, shell, "guard.sh", "")

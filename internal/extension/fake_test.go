@@ -110,6 +110,9 @@ func act(action string, req map[string]jsontext.Value) {
 		case "@big": // a reply of exactly that many bytes
 			n, _ := strconv.Atoi(arg)
 			fmt.Printf("{\"log\":\"%s\"}\n", strings.Repeat("x", n-len(`{"log":""}`)))
+		case "@summary": // of that many bytes
+			n, _ := strconv.Atoi(arg)
+			reply(map[string]any{"summary": strings.Repeat("s", n)})
 		case "@given": // the text in that member of the arguments
 			var args map[string]jsontext.Value
 			_ = json.Unmarshal(req["args"], &args)
@@ -124,6 +127,12 @@ func act(action string, req map[string]jsontext.Value) {
 			var args map[string]any
 			_ = json.Unmarshal(req["args"], &args)
 			args[member] = value
+			reply(map[string]any{"args": args})
+		case "@more": // longer by arg at every asking
+			member, value, _ := strings.Cut(arg, " ")
+			var args map[string]any
+			_ = json.Unmarshal(req["args"], &args)
+			args[member] = fmt.Sprint(args[member], value)
 			reply(map[string]any{"args": args})
 		case "@seq": // the request's number, that many off
 			off, _ := strconv.Atoi(arg)

@@ -17,6 +17,7 @@ import (
 // not notice: the extension is dead, recorded with cause and stderr, and policy
 // goes on.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	const timeout = 4 * time.Second
 	tests := []struct {
 		name         string
@@ -118,6 +119,7 @@ func byName(answers []extension.Answer) map[string]extension.Answer {
 }
 
 func TestLargestReply(t *testing.T) {
+	t.Parallel()
 	h := start(t, nil, fakeExt(t, "a", actions{"tool_call": "@big 16777216"}))
 	if got := one(t, h, "bash", `{}`); got.Asked.Answer != "none" {
 		t.Errorf("a reply of exactly 16 MiB: %+v", got.Asked)
@@ -130,6 +132,7 @@ func TestLargestReply(t *testing.T) {
 
 // TestTwoReplies: the first counts, the second kills, and on_failure counts too.
 func TestTwoReplies(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[extension.OnFailure]string{extension.Skip: "ask", extension.AskPerson: "ask", extension.Block: "deny"} {
 		rec := &record{}
 		h := start(t, rec, with(fakeExt(t, "a", actions{"tool_call": `@raw "{\"ask\":true,\"reason\":\"r\"}\n{}\n"`}),
@@ -147,6 +150,7 @@ func TestTwoReplies(t *testing.T) {
 // TestUnaskedOutput: what is written between two requests kills, though nobody is
 // asking.
 func TestUnaskedOutput(t *testing.T) {
+	t.Parallel()
 	path, release := fifo(t)
 	rec := &record{}
 	h := start(t, rec, fakeExt(t, "a", actions{"tool_call": "{} && @wait " + path + ` && @raw "\n" && @hang`}))
@@ -162,6 +166,7 @@ func TestUnaskedOutput(t *testing.T) {
 
 // TestDiesBetweenCalls: a one-shot program answers once and is dead then.
 func TestDiesBetweenCalls(t *testing.T) {
+	t.Parallel()
 	rec := &record{}
 	h := start(t, rec, fakeExt(t, "a", actions{"tool_call": `{"ask":true} && @exit 0`}))
 	if got := one(t, h, "bash", `{}`); !got.Objection.Asks() {
@@ -176,6 +181,7 @@ func TestDiesBetweenCalls(t *testing.T) {
 // TestDescendantHoldsThePipes: the extension's end is that of its process, even
 // if a child of it keeps the streams open.
 func TestDescendantHoldsThePipes(t *testing.T) {
+	t.Parallel()
 	h := start(t, nil, extension.Config{Name: "a", Command: "sh", Args: []string{"-c", `read -r l; echo '{}'; read -r l; sleep 1000 & exit 4`},
 		Timeout: time.Minute})
 	begin := time.Now()
@@ -186,6 +192,7 @@ func TestDescendantHoldsThePipes(t *testing.T) {
 }
 
 func TestDeadFromTheStart(t *testing.T) {
+	t.Parallel()
 	rec := &record{}
 	h := start(t, rec, extension.Config{Name: "a", Command: "/no/such/program", OnFailure: extension.AskPerson}, fakeExt(t, "b", nil))
 	answers := hook(t, h, "bash", `{}`)
@@ -200,6 +207,7 @@ func TestDeadFromTheStart(t *testing.T) {
 // TestInterruptedWait: the late reply is thrown away and the next request gets its
 // own.
 func TestInterruptedWait(t *testing.T) {
+	t.Parallel()
 	path, release := fifo(t)
 	log := filepath.Join(t.TempDir(), "log")
 	cfg := fakeExt(t, "a", actions{
@@ -232,6 +240,7 @@ func TestInterruptedWait(t *testing.T) {
 
 // TestInterruptedWaitIsBounded: no late reply within the time-out kills.
 func TestInterruptedWaitIsBounded(t *testing.T) {
+	t.Parallel()
 	cfg := with(fakeExt(t, "a", actions{"tool_call": "@hang"}), func(c *extension.Config) { c.Timeout = 3 * time.Second })
 	rec := &record{}
 	h := start(t, rec, cfg)
@@ -251,6 +260,7 @@ func TestInterruptedWaitIsBounded(t *testing.T) {
 
 // TestClockStartsWithTheRequest: waiting for the stream is no part of the time-out.
 func TestClockStartsWithTheRequest(t *testing.T) {
+	t.Parallel()
 	cfg := with(extension.Config{Name: "a", Command: "sh", Args: []string{"-c", `while read -r l; do sleep 0.3; echo '{}'; done`}},
 		func(c *extension.Config) { c.Timeout = 2 * time.Second })
 	h := start(t, nil, cfg)
@@ -269,6 +279,7 @@ func TestClockStartsWithTheRequest(t *testing.T) {
 }
 
 func TestAlreadyInterrupted(t *testing.T) {
+	t.Parallel()
 	h := start(t, nil, fakeExt(t, "a", nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -285,6 +296,7 @@ func TestAlreadyInterrupted(t *testing.T) {
 
 // TestBrokenArguments: arguments that can't be sent are our bug and refuse.
 func TestBrokenArguments(t *testing.T) {
+	t.Parallel()
 	h := start(t, nil, fakeExt(t, "a", nil))
 	a := h.PolicyHook(context.Background(), extension.ToolCall{Call: policy.Call{Tool: "bash", Args: []byte(`{"a":`)}})[0]
 	if !a.Objection.Denies() || a.Asked.Failure != "internal_bug" {
@@ -296,6 +308,7 @@ func TestBrokenArguments(t *testing.T) {
 }
 
 func TestStderrFlood(t *testing.T) {
+	t.Parallel()
 	rec := &record{}
 	h := start(t, rec, extension.Config{Name: "a", Command: "sh", Args: []string{"-c",
 		`i=0; while [ $i -lt 10100 ]; do echo "line $i" >&2; i=$((i+1)); done; while read -r l; do echo '{}'; done`}})

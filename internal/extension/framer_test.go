@@ -31,6 +31,7 @@ func frames(pieces ...[]byte) []string {
 }
 
 func TestFramer(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, in string
 		want     []string
@@ -68,6 +69,7 @@ func TestFramer(t *testing.T) {
 }
 
 func TestFramerSize(t *testing.T) {
+	t.Parallel()
 	body := func(n int) []byte { return []byte(`{"a":"` + strings.Repeat("x", n-len(`{"a":""}`)) + `"}` + "\n") }
 	if got := frames(body(maxReply)); len(got) != 1 || len(got[0]) != maxReply {
 		t.Errorf("a reply of %d bytes: %d frames, want 1 whole", maxReply, len(got))

@@ -36,7 +36,7 @@ func Start(ctx context.Context, configs []Config, opts Options) (*Host, error) {
 		opts.Now = time.Now
 	}
 	opts.Taken = slices.Clone(opts.Taken)
-	h := &Host{opts: opts}
+	h := &Host{opts: opts, shown: shown{limit: maxShown}}
 	for _, c := range configs {
 		c, err := c.withDefaults()
 		if err != nil {

@@ -22,6 +22,7 @@ import (
 )
 
 func TestWire(t *testing.T) {
+	t.Parallel()
 	log := filepath.Join(t.TempDir(), "log")
 	cfg := with(fakeExt(t, "a", nil), func(c *extension.Config) { c.Env = append(c.Env, fakeLog+"="+log) })
 	h := start(t, nil, cfg)
@@ -53,6 +54,7 @@ func TestWire(t *testing.T) {
 }
 
 func TestAnswers(t *testing.T) {
+	t.Parallel()
 	const args = `{"command":"ls"}`
 	tests := []struct {
 		name, reply     string
@@ -119,6 +121,7 @@ func TestAllowLiftsNoDeny(t *testing.T) { holdsVerdict(t, policy.Deny) }
 func TestAllowTurnsNoQuestionIntoAYes(t *testing.T) { holdsVerdict(t, policy.Ask) }
 
 func holdsVerdict(t *testing.T, v policy.Verdict) {
+	t.Parallel()
 	var configs []extension.Config
 	for i, reply := range allowing {
 		c := fakeExt(t, fmt.Sprintf("x%d", i), actions{"tool_call": reply, "permission_request": reply})
@@ -144,6 +147,7 @@ func holdsVerdict(t *testing.T, v policy.Verdict) {
 // TestAnswerCannotAllow holds the structure: nothing that PolicyHook returns can
 // hold a verdict.
 func TestAnswerCannotAllow(t *testing.T) {
+	t.Parallel()
 	verdict := reflect.TypeFor[policy.Verdict]()
 	seen := map[reflect.Type]bool{}
 	var walk func(path string, typ reflect.Type)
@@ -180,6 +184,7 @@ func TestAnswerCannotAllow(t *testing.T) {
 
 // TestNoReplyAllows is the property over real replies of a real process.
 func TestNoReplyAllows(t *testing.T) {
+	t.Parallel()
 	cfg := fakeExt(t, "a", actions{"tool_call": "@given reply"})
 	h := start(t, nil, cfg)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -205,6 +210,7 @@ func TestNoReplyAllows(t *testing.T) {
 // TestOrderDoesNotMatterProperty draws what three extensions answer and asks hosts
 // that have them in every order.
 func TestOrderDoesNotMatterProperty(t *testing.T) {
+	t.Parallel()
 	names := []string{"a", "b", "c"}
 	var hosts []*extension.Host
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
@@ -242,6 +248,7 @@ func TestOrderDoesNotMatterProperty(t *testing.T) {
 }
 
 func TestOrderDoesNotMatter(t *testing.T) {
+	t.Parallel()
 	configs := []extension.Config{
 		fakeExt(t, "none", nil),
 		fakeExt(t, "ask", actions{"tool_call": `{"ask":true,"reason":"look"}`}),
@@ -275,6 +282,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 }
 
 func TestSubscriptionAndMatch(t *testing.T) {
+	t.Parallel()
 	onlyLs := func(c policy.Call, d policy.Declaration) bool { return d.Subject == "ls" }
 	block := actions{"tool_call": `{"block":true}`, "permission_request": `{"block":true}`}
 	h := start(t, nil,
@@ -317,6 +325,7 @@ func TestSubscriptionAndMatch(t *testing.T) {
 }
 
 func TestPermissionRequestOnlyBlocks(t *testing.T) {
+	t.Parallel()
 	rec := &record{}
 	h := start(t, rec, fakeExt(t, "a", actions{"permission_request": `{"ask":true,"args":{"command":"x"}}`}))
 	got := h.PermissionRequest(context.Background(), call(t, "bash", `{}`), policy.Declaration{}, "why")
@@ -330,6 +339,7 @@ func TestPermissionRequestOnlyBlocks(t *testing.T) {
 }
 
 func TestLogsAndWarnings(t *testing.T) {
+	t.Parallel()
 	rec := &record{}
 	h := start(t, rec, fakeExt(t, "a", actions{
 		"tool_call": `@stderr to the log && {"blok":true,"allow":true,"x":1,"log":"seen"}`, "tool_result": `{"blok":true,"block":true}`,
@@ -354,6 +364,7 @@ func TestLogsAndWarnings(t *testing.T) {
 }
 
 func TestStartRefuses(t *testing.T) {
+	t.Parallel()
 	lists := func(t *testing.T, name, tools string) extension.Config {
 		return fakeExt(t, name, actions{"list_tools": `{"tools":` + tools + `}`})
 	}
@@ -371,6 +382,12 @@ func TestStartRefuses(t *testing.T) {
 		{"unknown event", func(t *testing.T) []extension.Config {
 			return []extension.Config{with(fakeExt(t, "a", nil), func(c *extension.Config) { c.Events = []string{"tool_cal"} })}
 		}, `unknown event "tool_cal" (did you mean "tool_call"?). The events are list_tools,`},
+		{"I228 an event in other case", func(t *testing.T) []extension.Config {
+			return []extension.Config{with(fakeExt(t, "a", nil), func(c *extension.Config) { c.Events = []string{"TOOL_CALL"} })}
+		}, `unknown event "TOOL_CALL" (did you mean "tool_call"?)`},
+		{"I228 on_failure in other case", func(t *testing.T) []extension.Config {
+			return []extension.Config{with(fakeExt(t, "a", nil), func(c *extension.Config) { c.OnFailure = "Block" })}
+		}, `on_failure is "Block", expected "skip", "ask" or "block"`},
 		{"on_failure", func(t *testing.T) []extension.Config {
 			return []extension.Config{with(fakeExt(t, "a", nil), func(c *extension.Config) { c.OnFailure = "allow" })}
 		}, `on_failure is "allow"`},
@@ -399,6 +416,7 @@ func TestStartRefuses(t *testing.T) {
 }
 
 func TestStartInterrupted(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	path, release := fifo(t)
 	cfg := fakeExt(t, "a", actions{"list_tools": "@wait " + path + " && @hang"})
@@ -415,6 +433,7 @@ func TestStartInterrupted(t *testing.T) {
 }
 
 func TestSandbox(t *testing.T) {
+	t.Parallel()
 	cfg := with(fakeExt(t, "a", nil), func(c *extension.Config) { c.Sandbox, c.OnFailure = true, extension.Block })
 	rec := &record{}
 	h := start(t, rec, cfg)
@@ -459,6 +478,7 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestCloseReapsEverything(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	child := filepath.Join(dir, "child")
 	rec := &record{}
@@ -506,6 +526,7 @@ func TestCloseReapsEverything(t *testing.T) {
 
 // TestMatchThatPanics: a Match that fails narrows nothing.
 func TestMatchThatPanics(t *testing.T) {
+	t.Parallel()
 	h := start(t, nil, with(fakeExt(t, "a", actions{"tool_call": `{"block":true}`}), func(c *extension.Config) {
 		c.Match = func(policy.Call, policy.Declaration) bool { panic("bug") }
 	}))

@@ -8,14 +8,16 @@ import (
 	"github.com/abhed/abhed/internal/event"
 )
 
-// maxShown bounds, in bytes, each of the two halves of what shown remembers.
+// maxShown is the limit of what a host remembers of messages.
 const maxShown = 32 << 20
 
 // shown remembers how messages are encoded, so that a conversation is encoded once
 // however often it is shown. It holds each message that it knows, so an address
 // can't come to mean another. When the young half is full it becomes the old one,
-// and what isn't shown again is forgotten with the next. The zero shown is ready.
+// and what isn't shown again is forgotten with the next. A shown with a limit is
+// ready.
 type shown struct {
+	limit      int // of each half, in bytes
 	mu         sync.Mutex
 	young, old map[*event.Message][]byte
 	size       int // of young
@@ -48,7 +50,7 @@ func (s *shown) encoded(m *event.Message) []byte {
 	if !ok {
 		b = encodeMessage(m)
 	}
-	if s.size+len(b) > maxShown {
+	if s.size+len(b) > s.limit {
 		s.young, s.old, s.size = nil, s.young, 0
 	}
 	if s.young == nil {

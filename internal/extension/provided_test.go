@@ -33,6 +33,7 @@ func invoke(t testing.TB, ctx context.Context, h *extension.Host, name, args str
 const oneTool = `{"tools":[{"name":"t","description":"d","schema":{"type":"object","properties":{"n":{"type":"integer"},"id":{"type":"string"}}}}]}`
 
 func TestTools(t *testing.T) {
+	t.Parallel()
 	rec := &record{}
 	h := start(t, rec,
 		fakeExt(t, "z", actions{"list_tools": `{"tools":[
@@ -78,6 +79,7 @@ func TestTools(t *testing.T) {
 }
 
 func TestInvoke(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, reply string
 		want        tool.Result
@@ -106,6 +108,7 @@ func TestInvoke(t *testing.T) {
 }
 
 func TestInvokeWire(t *testing.T) {
+	t.Parallel()
 	log := filepath.Join(t.TempDir(), "log")
 	h := start(t, nil, with(fakeExt(t, "a", actions{"list_tools": oneTool, "invoke_tool": `{"result":"x"}`}),
 		func(c *extension.Config) { c.Env = append(c.Env, fakeLog+"="+log) }))
@@ -119,6 +122,7 @@ func TestInvokeWire(t *testing.T) {
 // TestInvokeHasItsOwnProcess: started at the first call, kept, and started anew
 // after a failure.
 func TestInvokeHasItsOwnProcess(t *testing.T) {
+	t.Parallel()
 	rec := &record{}
 	h := start(t, rec, with(fakeExt(t, "a", actions{"list_tools": oneTool, "invoke_tool": "@pid"}),
 		func(c *extension.Config) { c.InvokeTimeout = 10 * time.Second }))
@@ -136,6 +140,7 @@ func TestInvokeHasItsOwnProcess(t *testing.T) {
 }
 
 func TestInvokeTimeout(t *testing.T) {
+	t.Parallel()
 	rec := &record{}
 	flag := filepath.Join(t.TempDir(), "flag")
 	// The first call hangs, later ones answer.
@@ -167,6 +172,7 @@ func TestInvokeTimeout(t *testing.T) {
 
 // TestInvokeInterrupted: nothing of an interrupted call goes on.
 func TestInvokeInterrupted(t *testing.T) {
+	t.Parallel()
 	path, release := fifo(t)
 	h := start(t, nil, fakeExt(t, "a", actions{"list_tools": oneTool, "invoke_tool": "@wait " + path + " && @hang"}))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -186,6 +192,7 @@ func TestInvokeInterrupted(t *testing.T) {
 }
 
 func TestInvokeAtClose(t *testing.T) {
+	t.Parallel()
 	path, release := fifo(t)
 	h := start(t, nil, fakeExt(t, "a", actions{"list_tools": oneTool, "invoke_tool": "@wait " + path + " && @hang"}))
 	done := make(chan tool.Result)

@@ -14,6 +14,7 @@ import (
 type rawJSON = jsontext.Value
 
 func TestDecodeReplyRefuses(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, in, want string }{
 		{"no object", `[]`, "found a list, expected an object"},
 		{"repeated name", `{"block":true,"block":false}`, "the same member name twice"},
@@ -59,6 +60,7 @@ func TestDecodeReplyRefuses(t *testing.T) {
 }
 
 func TestDecodeReply(t *testing.T) {
+	t.Parallel()
 	r, err := decodeReply([]byte(`{"block":null,"ask":true,"reason":"r","args":{"b":1, "a":2e0},"content":"","is_error":false,
 		"keep":[3,1],"system":null,"result":null,"seq":4,"log":"l","cancel":false,"blok":1,"Block":true,
 		"tools":[{"name":"a","description":"d","schema":{"type":"object"},"mutates":false,"mutate":true},{"name":null,"mutates":null}]}`))
@@ -80,6 +82,7 @@ func TestDecodeReply(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
+	t.Parallel()
 	known := []string{"ask", "block", "reason"}
 	for name, want := range map[string]string{
 		"blok": "block", "blockk": "block", "clock": "block", "blcok": "block", "Block": "block", "as": "ask",
@@ -132,6 +135,7 @@ func joins(v policy.Verdict, a Answer) policy.Verdict {
 // TestNoReplyLowersAVerdict is the founding rule as a property: whatever an
 // extension answers, joined with any verdict it is at least that verdict.
 func TestNoReplyLowersAVerdict(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := replyJSON(2).Draw(t, "reply")
 		policyOnFailure := rapid.SampledFrom([]OnFailure{Skip, AskPerson, Block}).Draw(t, "on_failure")

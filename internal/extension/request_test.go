@@ -10,6 +10,7 @@ import (
 )
 
 func TestRequestLine(t *testing.T) {
+	t.Parallel()
 	r := newRequest(eventToolCall, "s-1")
 	c := policy.Call{ID: "c-1", Tool: "bash", Turn: 3, Agent: policy.Agent{ID: "sub", Depth: 1},
 		Args: []byte(`{"z":1.50, "command":"a/b <c>\n"}`)}
@@ -32,6 +33,7 @@ func TestRequestLine(t *testing.T) {
 }
 
 func TestRequestRefusesBrokenArgs(t *testing.T) {
+	t.Parallel()
 	for _, args := range []string{"", "{", `{"a":1,"a":2}`, "{}\n{}"} {
 		r := newRequest(eventToolCall, "s")
 		if err := r.subject(policy.Call{Tool: "bash", Args: []byte(args)}); err == nil {
@@ -41,6 +43,7 @@ func TestRequestRefusesBrokenArgs(t *testing.T) {
 }
 
 func TestHideEvents(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ in, want string }{
 		{`{}`, `{}`},
 		{`{"event":"x"}`, `{"\u0065vent":"x"}`},
@@ -103,6 +106,7 @@ func FuzzRequest(f *testing.F) {
 }
 
 func TestRequestHoldsCleanText(t *testing.T) {
+	t.Parallel()
 	r := newRequest(eventToolResult, "s")
 	r.str("content", "a\x00b\xffc")
 	if line := string(r.line(1)); !strings.Contains(line, `"content":"a\\x00b\\xffc"`) {

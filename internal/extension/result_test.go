@@ -13,6 +13,7 @@ import (
 )
 
 func TestToolResult(t *testing.T) {
+	t.Parallel()
 	redact := `@replace AKIA [redacted]`
 	tests := []struct {
 		name    string
@@ -76,6 +77,7 @@ func TestToolResult(t *testing.T) {
 // TestToolResultOnlySubscribers: match doesn't narrow results, the subscription
 // does.
 func TestToolResultOnlySubscribers(t *testing.T) {
+	t.Parallel()
 	h := start(t, nil,
 		with(fakeExt(t, "calls", actions{"tool_result": "@append x"}), func(c *extension.Config) { c.Events = []string{"tool_call"} }),
 		with(fakeExt(t, "results", actions{"tool_result": "@append y"}), func(c *extension.Config) {
