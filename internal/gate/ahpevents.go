@@ -209,11 +209,17 @@ func outcomeOf(o agent.Outcome) (outcome string, x *ahp.Execution) {
 	return "cancelled", ahp.Skipped("cancelled")
 }
 
-// after returns the event of a call's end. content is what the model would read.
-func (g *Gate) after(o agent.Outcome, content string) *ahp.Event {
+// after returns the event of a call's end. content is what the model would read, with
+// the images if untouched.
+func (g *Gate) after(o agent.Outcome, content string, untouched bool) *ahp.Event {
+	var images []ahp.Part
+	if untouched {
+		images = g.imageParts(agent.ResultID(o.Call.ID)+":0", o.Images)
+	}
 	e := g.toolEvent(ahp.ToolAfter, o.TurnID, o.Batch, o.Call)
 	id := agent.ResultID(o.Call.ID)
-	e.Items = ahp.MessageItems(ahp.Message{ID: id, Role: ahp.RoleTool, Parts: []ahp.Part{ahp.TextPart(id+":0", content)}})
+	parts := append([]ahp.Part{ahp.TextPart(id+":0", content)}, images...)
+	e.Items = ahp.MessageItems(ahp.Message{ID: id, Role: ahp.RoleTool, Parts: parts})
 	e.ParentEventID = g.parents.get(callKey(o.Call.ID))
 	e.Outcome, e.Execution = outcomeOf(o)
 	if e.Outcome == "error" {

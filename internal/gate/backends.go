@@ -307,7 +307,7 @@ func (f *finishing) backends(ctx context.Context) {
 	if !ran {
 		caps = capabilities(ahp.ToolAfter, ahp.EffectModify)
 	}
-	e := f.g.after(f.o, f.content)
+	e := f.g.after(f.o, f.content, !f.touched)
 	f.g.parents.set(endKey(f.o.Call.ID), e.ID)
 	out, err := b.h.Dispatch(ctx, e, caps, nil, harness.DispatchOptions{})
 	if err != nil {

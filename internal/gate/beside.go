@@ -48,7 +48,7 @@ func (g *Gate) compactBefore(at agent.At, m *agent.CompactBefore) *question {
 	}
 	e.Items = ahp.MessageItems()
 	for i, msg := range m.Messages {
-		e.Items.Messages = append(e.Items.Messages, canonical(agent.ItemID(m.First+i, msg), msg))
+		e.Items.Messages = append(e.Items.Messages, g.canonical(agent.ItemID(m.First+i, msg), msg))
 	}
 	e.Instructions = []ahp.Part{ahp.TextPart(e.ID+":instructions", tool.Clean(m.Instructions))}
 	e.TokenCounts, e.ParentEventID = &ahp.TokenCounts{Before: &m.Before}, g.ofTurn(at)

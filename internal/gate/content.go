@@ -32,13 +32,23 @@ type callText struct {
 }
 
 // canonical returns m as the protocol has it, with the given id.
-func canonical(id string, m *model.Message) ahp.Message {
+func (g *Gate) canonical(id string, m *model.Message) ahp.Message {
 	out := ahp.Message{ID: id, Role: ahp.Role(m.Role), Parts: []ahp.Part{}}
 	for i, p := range m.Parts {
-		out.Parts = append(out.Parts, canonicalPart(fmt.Sprintf("%s:%d", id, i), p))
+		part := fmt.Sprintf("%s:%d", id, i)
+		if p.Image != nil {
+			out.Parts = append(out.Parts, g.imagePart(part, p.Image))
+			continue
+		}
+		out.Parts = append(out.Parts, canonicalPart(part, p))
+		if p.ToolResult != nil {
+			out.Parts = append(out.Parts, g.imageParts(part, p.ToolResult.Images)...)
+		}
 	}
 	return out
 }
+
+// canonicalPart returns p, which is no image, without the images that come with it.
 
 func canonicalPart(id string, p model.Part) ahp.Part {
 	switch {
@@ -59,14 +69,16 @@ func canonicalPart(id string, p model.Part) ahp.Part {
 	case p.Text != nil:
 		return ahp.TextPart(id, tool.Clean(*p.Text))
 	}
-	return ahp.TextPart(id, "")
+	out := ahp.TextPart(id, "") // what only its provider can read
+	out.Category = categoryReasoning
+	return out
 }
 
 // canonicalRequest returns a request's messages, the system prompt first.
-func canonicalRequest(system string, messages []*model.Message) []ahp.Message {
+func (g *Gate) canonicalRequest(system string, messages []*model.Message) []ahp.Message {
 	out := []ahp.Message{ahp.TextMessage(systemItem, ahp.RoleSystem, system)}
 	for i, m := range messages {
-		out = append(out, canonical(agent.ItemID(i, m), m))
+		out = append(out, g.canonical(agent.ItemID(i, m), m))
 	}
 	return out
 }
@@ -92,8 +104,10 @@ func plainText(list []ahp.Message, roles ...ahp.Role) (string, error) {
 // as it was stays the same value; calls can be left out and nothing else: they are
 // for tool.before to change.
 type adopted struct {
-	parts map[string]original // by part id
-	calls map[string]bool     // ids of calls used already
+	g      *Gate
+	parts  map[string]original      // by part id
+	images map[string]originalImage // likewise
+	calls  map[string]bool          // ids of calls used already
 }
 
 type original struct {
@@ -101,22 +115,31 @@ type original struct {
 	sent ahp.Part
 }
 
-func newAdopted() *adopted { return &adopted{parts: map[string]original{}, calls: map[string]bool{}} }
+func (g *Gate) newAdopted() *adopted {
+	return &adopted{g, map[string]original{}, map[string]originalImage{}, map[string]bool{}}
+}
 
 // know adds a message that was sent with the given id.
 func (a *adopted) know(id string, m *model.Message) {
 	for i, p := range m.Parts {
-		sent := canonicalPart(fmt.Sprintf("%s:%d", id, i), p)
-		a.parts[sent.ID] = original{p, sent}
+		part := fmt.Sprintf("%s:%d", id, i)
+		if p.Image != nil {
+			a.images[part] = originalImage{p.Image, a.g.imagePart(part, p.Image)}
+			continue
+		}
+		a.parts[part] = original{p, canonicalPart(part, p)}
+		if p.ToolResult == nil {
+			continue
+		}
+		for n, sent := range a.g.imageParts(part, p.ToolResult.Images) {
+			a.images[sent.ID] = originalImage{&p.ToolResult.Images[n], sent}
+		}
 	}
 }
 
-// part returns what p stands for; ok is false for an empty text, which no model
-// takes.
+// part returns what the text part p stands for; ok is false for an empty text, which
+// no model takes. A result is without its images: they are parts of their own.
 func (a *adopted) part(p *ahp.Part) (out model.Part, ok bool, err error) {
-	if p.Text == nil {
-		return out, false, fmt.Errorf("its part %s has no text, and only text can be used here", p.ID)
-	}
 	was, known := a.parts[p.ID]
 	if known && was.sent.Category == p.Category && *was.sent.Text == *p.Text {
 		if c := was.part.ToolCall; c != nil {
@@ -125,6 +148,9 @@ func (a *adopted) part(p *ahp.Part) (out model.Part, ok bool, err error) {
 			}
 			a.calls[c.ID] = true
 		}
+		if r := was.part.ToolResult; r != nil {
+			return withContent(r, r.Content), true, nil
+		}
 		return was.part, true, nil
 	}
 	text := tool.Clean(*p.Text)
@@ -132,13 +158,18 @@ func (a *adopted) part(p *ahp.Part) (out model.Part, ok bool, err error) {
 	case known && was.part.ToolCall != nil || p.Category == categoryCall:
 		return out, false, errors.New("a tool call can be left out here, but not changed or added")
 	case known && was.part.ToolResult != nil:
-		r := *was.part.ToolResult
-		r.Content = text
-		return model.Part{ToolResult: &r}, true, nil
+		return withContent(was.part.ToolResult, text), true, nil
 	case p.Category == categoryReasoning:
 		return model.Part{Reasoning: &text}, text != "", nil
 	}
 	return event.TextPart(text), text != "", nil
+}
+
+// withContent returns a copy of r with another text and no images.
+func withContent(r *model.ToolResult, text string) model.Part {
+	c := *r
+	c.Content, c.Images = text, nil
+	return model.Part{ToolResult: &c}
 }
 
 // reply joins messages of an assistant to one.
@@ -161,6 +192,16 @@ func (a *adopted) reply(list []ahp.Message) (*model.Message, error) {
 
 func (a *adopted) append(out *model.Message, m *ahp.Message) error {
 	for j := range m.Parts {
+		if m.Parts[j].Text == nil {
+			img, err := a.image(&m.Parts[j])
+			if err == nil {
+				err = appendImage(out, img)
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		p, ok, err := a.part(&m.Parts[j])
 		if err != nil {
 			return err
@@ -226,7 +267,7 @@ func (a *adopted) message(m *ahp.Message, was *model.Message) (*model.Message, e
 	if err := a.append(out, m); err != nil {
 		return nil, event.RequestItem{}, err
 	}
-	if was != nil && was.Role == out.Role && slices.Equal(was.Parts, out.Parts) {
+	if was != nil && was.Role == out.Role && sameParts(was.Parts, out.Parts) {
 		return was, event.RequestItem{ID: m.ID}, nil
 	}
 	if len(out.Parts) == 0 {

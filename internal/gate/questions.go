@@ -125,13 +125,13 @@ func (g *Gate) request(at agent.At, m *agent.RequestBefore) *question {
 	if err != nil {
 		text = []byte("{}")
 	}
-	q.event.Params, q.event.Items = text, ahp.MessageItems(canonicalRequest(m.System, m.Messages)...)
+	q.event.Params, q.event.Items = text, ahp.MessageItems(g.canonicalRequest(m.System, m.Messages)...)
 	q.event.ParentEventID = g.parents.get("turn")
 	g.attempt(q.event, m.Attempt)
 	g.parents.set("request", q.event.ID)
 	q.take = func(out *harness.Outcome, say *agent.Say, d *event.HooksDecided) (err error) {
 		if out.Changed {
-			if say.Request, d.Request, err = newAdopted().request(m, out.Event.Items.Messages); err != nil {
+			if say.Request, d.Request, err = g.newAdopted().request(m, out.Event.Items.Messages); err != nil {
 				return err
 			}
 		}
@@ -142,7 +142,7 @@ func (g *Gate) request(at agent.At, m *agent.RequestBefore) *question {
 		if err != nil {
 			return err
 		}
-		if say.Reply, err = newAdopted().reply(list); err != nil {
+		if say.Reply, err = g.newAdopted().reply(list); err != nil {
 			return err
 		}
 		d.Outcome, d.By = "supplied", backendSource(out.CandidateBy).String()
@@ -161,7 +161,7 @@ func (g *Gate) response(at agent.At, m *agent.ResponseAfter) *question {
 	q := g.ask(ahp.ModelResponseAfter, at)
 	e := q.event
 	g.attempt(e, m.Attempt)
-	e.Items, e.FinishReason = ahp.MessageItems(canonical(m.Item, m.Response.Message)), string(m.Response.Finish)
+	e.Items, e.FinishReason = ahp.MessageItems(g.canonical(m.Item, m.Response.Message)), string(m.Response.Finish)
 	e.ParentEventID = g.parents.get("request")
 	if m.SuppliedBy != "" {
 		e.Execution = ahp.Skipped("supplied_result")
@@ -171,17 +171,17 @@ func (g *Gate) response(at agent.At, m *agent.ResponseAfter) *question {
 	}
 	g.parents.set("response", e.ID)
 	q.hidden = m.Response.Message.Text()
-	q.take = takeReply(m.Item, m.Response.Message)
+	q.take = g.takeReply(m.Item, m.Response.Message)
 	return q
 }
 
 // takeReply takes what became of a reply.
-func takeReply(item string, was *model.Message) func(*harness.Outcome, *agent.Say, *event.HooksDecided) error {
+func (g *Gate) takeReply(item string, was *model.Message) func(*harness.Outcome, *agent.Say, *event.HooksDecided) error {
 	return func(out *harness.Outcome, say *agent.Say, d *event.HooksDecided) (err error) {
 		if !out.Changed {
 			return nil
 		}
-		a := newAdopted()
+		a := g.newAdopted()
 		a.know(item, was)
 		if say.Reply, err = a.reply(out.Event.Items.Messages); err != nil {
 			return err
@@ -206,9 +206,9 @@ func (g *Gate) turnFinish(at agent.At, m *agent.TurnFinish) *question {
 		q.caps = capabilities(ahp.TurnFinishBefore, ahp.EffectModify, ahp.EffectFlow)
 		return q
 	}
-	e.Items, e.LastAssistantItem = ahp.MessageItems(canonical(m.Item, m.Reply)), &ahp.Ref{ID: m.Item}
+	e.Items, e.LastAssistantItem = ahp.MessageItems(g.canonical(m.Item, m.Reply)), &ahp.Ref{ID: m.Item}
 	q.hidden = m.Reply.Text()
-	q.take = takeReply(m.Item, m.Reply)
+	q.take = g.takeReply(m.Item, m.Reply)
 	return q
 }
 

@@ -70,7 +70,7 @@ func (g *Gate) turnEnd(e *ahp.Event, m *agent.TurnEnd) {
 	e.Outcome, e.ContinuationCount = turnOutcome(m.Reason), int64(m.Continuations)
 	e.Items, e.Usage, e.ParentEventID = ahp.MessageItems(), turnUsage(m.Usage), g.parents.get("turn")
 	if m.Reply != nil {
-		e.Items, e.LastAssistantItem = ahp.MessageItems(canonical(m.Item, m.Reply)), &ahp.Ref{ID: m.Item}
+		e.Items, e.LastAssistantItem = ahp.MessageItems(g.canonical(m.Item, m.Reply)), &ahp.Ref{ID: m.Item}
 	}
 	if e.Outcome != "completed" {
 		text := m.Detail
