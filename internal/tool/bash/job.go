@@ -170,25 +170,48 @@ func (j *job) info() JobInfo {
 	}
 }
 
-// await waits for output that the model hasn't seen, or for the end.
+// await waits for output that the model hasn't seen, or for the end. What comes soon
+// after that output is waited for too, so that a read doesn't bring one line of many.
 func (j *job) await(ctx context.Context, wait time.Duration) {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
 	for {
-		j.mu.Lock()
-		ready, news := j.out.total > j.seen || !j.ended.IsZero(), j.news
-		j.mu.Unlock()
-		if ready {
+		fresh, ended, news := j.standing()
+		if ended {
+			return
+		}
+		if fresh {
+			break
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return
+		}
+	}
+	ctx, cancel = context.WithTimeout(ctx, lingering)
+	defer cancel()
+	for {
+		_, ended, news := j.standing()
+		if ended {
 			return
 		}
 		select {
 		case <-news:
-		case <-timer.C:
+		case <-time.After(2 * quiet):
 			return
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// standing reports whether there is output that the model hasn't seen and whether the
+// job has ended, and what is closed when that changes.
+func (j *job) standing() (fresh, ended bool, news <-chan struct{}) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.out.total > j.seen, !j.ended.IsZero(), j.news
 }
 
 // take returns the output since the last take within the bounds, and what there is
