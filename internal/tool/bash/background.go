@@ -28,7 +28,7 @@ func (t *Tool) background(ctx context.Context, g tool.Grant, a args) tool.Result
 	r.policy.Hidden = slices.Concat(r.policy.Hidden, guard.Hidden)
 	r.policy.Protected = slices.Concat(r.policy.Protected, guard.Protected)
 	limit := time.Duration(a.TimeoutMS) * time.Millisecond
-	j := newJob(a.Command, g.Call().Agent, t.o.Jobs.o.Buffer)
+	j := newJob(a.Command, g.Call().Agent, t.o.Jobs.o)
 	j.check, j.last = guard.Check, last
 	err = t.o.Jobs.add(j, func() error {
 		flags := []string{"-c"}

@@ -216,7 +216,7 @@ func TestTimeLimit(t *testing.T) {
 			`echo begin; yes >/dev/null & sleep ` + marker,
 		} {
 			begin := time.Now()
-			res := run(t, p, bash.Options{}, realDir(t), m{"command": command, "timeout_ms": 300})
+			res := run(t, p, bash.Options{Grace: 200 * time.Millisecond}, realDir(t), m{"command": command, "timeout_ms": 300})
 			if took := time.Since(begin); took > 4*time.Second {
 				t.Errorf("%s took %v", command, took)
 			}

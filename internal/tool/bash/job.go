@@ -13,9 +13,6 @@ import (
 	"github.com/abhed/abhed/internal/run"
 )
 
-// guardEvery is how often a job's guard looks.
-const guardEvery = time.Second
-
 // job is one command in the background.
 type job struct {
 	id      string
@@ -23,6 +20,7 @@ type job struct {
 	agent   policy.Agent
 	started time.Time
 	check   func() string // while it runs, or nil
+	every   time.Duration // how often that is called
 	last    func() string // when it has ended, or nil
 	child   *proc.Child
 
@@ -42,8 +40,8 @@ type job struct {
 	guarded string
 }
 
-func newJob(command string, agent policy.Agent, buffer int) *job {
-	j := &job{command: command, agent: agent, out: ring{max: buffer}, done: make(chan struct{}), news: make(chan struct{})}
+func newJob(command string, agent policy.Agent, o JobsOptions) *job {
+	j := &job{command: command, agent: agent, every: o.CheckEvery, out: ring{max: o.Buffer}, done: make(chan struct{}), news: make(chan struct{})}
 	j.clean.emit = j.out.write
 	return j
 }
@@ -100,7 +98,7 @@ func (j *job) watch() {
 	if j.check == nil {
 		return
 	}
-	tick := time.NewTicker(guardEvery)
+	tick := time.NewTicker(j.every)
 	defer tick.Stop()
 	for {
 		select {

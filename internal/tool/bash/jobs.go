@@ -28,6 +28,8 @@ type JobsOptions struct {
 	// Guard, if set, is asked before each job in place of Options.Before and
 	// Options.After. After an error the job isn't started.
 	Guard func() (Guard, error)
+	// CheckEvery is how often Guard.Check is called; zero means every second.
+	CheckEvery time.Duration
 }
 
 // Guard is what holds for one job as long as it lives.
@@ -35,7 +37,7 @@ type Guard struct {
 	// Hidden and Protected are paths that the job may not read and not change, beside
 	// those of Options.Policy, as they are at its start.
 	Hidden, Protected []string
-	// Check, if set, is called every second while the job runs and once more when it
+	// Check, if set, is called every CheckEvery while the job runs and once more when it
 	// and everything it started have ended, never twice at a time. What it returns,
 	// unless empty, ends the job and is told to the model.
 	Check func() string
@@ -67,6 +69,7 @@ type Jobs struct {
 // NewJobs returns an empty table of jobs.
 func NewJobs(o JobsOptions) *Jobs {
 	o.Max, o.Buffer = cmp.Or(max(o.Max, 0), 16), cmp.Or(max(o.Buffer, 0), 1<<20)
+	o.CheckEvery = cmp.Or(max(o.CheckEvery, 0), time.Second)
 	return &Jobs{o: o, group: run.New(context.Background())}
 }
 

@@ -132,7 +132,7 @@ func TestJobOutlivesItsCall(t *testing.T) {
 
 func TestKillJob(t *testing.T) {
 	both(t, func(t *testing.T, p sandbox.Plan) {
-		s := begin(t, p, bash.JobsOptions{}, bash.Options{})
+		s := begin(t, p, bash.JobsOptions{}, bash.Options{Grace: 100 * time.Millisecond})
 		marker := fmt.Sprintf("%d.625", 500000+os.Getpid())
 		for i, command := range []string{
 			`echo up; sleep ` + marker,
@@ -163,9 +163,9 @@ func TestKillJob(t *testing.T) {
 
 func TestCloseEndsAllJobs(t *testing.T) {
 	both(t, func(t *testing.T, p sandbox.Plan) {
-		s := begin(t, p, bash.JobsOptions{}, bash.Options{})
+		s := begin(t, p, bash.JobsOptions{}, bash.Options{Grace: 100 * time.Millisecond})
 		marker := fmt.Sprintf("%d.875", 600000+os.Getpid())
-		for range 4 {
+		for range 2 {
 			s.start(`trap "" TERM; while :; do sleep ` + marker + `; done`)
 		}
 		begin := time.Now()
@@ -299,7 +299,7 @@ func TestGuardHoldsForTheLife(t *testing.T) {
 func TestGuardEndsAJob(t *testing.T) {
 	var said atomic.Value
 	said.Store("")
-	guarded := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{Guard: func() (bash.Guard, error) {
+	guarded := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{CheckEvery: 20 * time.Millisecond, Guard: func() (bash.Guard, error) {
 		return bash.Guard{Check: func() string { return said.Load().(string) }}, nil
 	}}, bash.Options{})
 	guarded.start("sleep 600")
@@ -308,7 +308,7 @@ func TestGuardEndsAJob(t *testing.T) {
 	if got := guarded.jobs.List()[0].Exit; got != "ended, because it made what it may not" {
 		t.Errorf("%q", got)
 	}
-	broken := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{Guard: func() (bash.Guard, error) {
+	broken := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{CheckEvery: 20 * time.Millisecond, Guard: func() (bash.Guard, error) {
 		return bash.Guard{Check: func() string { panic("boom") }}, nil
 	}}, bash.Options{})
 	broken.start("sleep 600")
