@@ -13,12 +13,15 @@
 //     and reaped, and its death is recorded with cause and the end of its standard
 //     error; what it would have judged is treated by its OnFailure;
 //   - answers don't depend on the order of the configuration, except for
-//     ToolResult, where that order is the contract.
+//     ToolResult and for the order of what AgentStart appends, where that order is
+//     the contract;
+//   - one extension is sent its events in the order in which the host was called for
+//     them, and what only observes (TurnEnd, SubagentEnd, Notification) holds nobody
+//     up who doesn't ask the same extension something afterwards;
+//   - what a filter drops isn't sent because another one would keep it, or because it
+//     died: see Context and OnFailure.
 //
-// The events that concern tool calls and the bounds of a session are here:
-// list_tools, session_start, session_end, tool_call, permission_request,
-// tool_result and invoke_tool. An extension may subscribe to the other events of
-// the protocol, but this package doesn't send them.
+// Test tries one extension out, for its author.
 //
 // Do not assume that an extension is honest or quick, that two requests to it run
 // at the same time (its stream is serial), or that its judging process and its

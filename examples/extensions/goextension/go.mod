@@ -1,0 +1,3 @@
+module example.org/goextension
+
+go 1.24
