@@ -25,7 +25,7 @@ type roundTripper struct {
 	base    *http.Transport
 	origin  *url.URL
 	headers map[string]string
-	remark  func(string)
+	hear    func([]byte) []byte
 	// live ends with the session, and with it every request.
 	live context.Context
 	// status is that of the last response that was an error.
@@ -143,9 +143,9 @@ func (rt *roundTripper) screened(resp *http.Response) io.Reader {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case err == nil && kind == "text/event-stream" && resp.StatusCode < 300:
-		return &eventScreen{from: bufio.NewReaderSize(resp.Body, 32<<10), remark: rt.remark}
+		return &eventScreen{from: bufio.NewReaderSize(resp.Body, 32<<10), hear: rt.hear}
 	case err == nil && kind == "application/json":
-		return &bodyScreen{from: resp.Body, remark: rt.remark}
+		return &bodyScreen{from: resp.Body, hear: rt.hear}
 	default:
 		return io.LimitReader(resp.Body, 64<<10)
 	}
@@ -168,9 +168,9 @@ func (b *body) Close() error {
 
 // bodyScreen screens a body that is one message.
 type bodyScreen struct {
-	from   io.Reader
-	remark func(string)
-	out    *bytes.Reader
+	from io.Reader
+	hear func([]byte) []byte
+	out  *bytes.Reader
 }
 
 func (b *bodyScreen) Read(p []byte) (int, error) {
@@ -182,21 +182,17 @@ func (b *bodyScreen) Read(p []byte) (int, error) {
 		if len(data) > maxMessage {
 			return 0, fmt.Errorf("a message of more than %d bytes", maxMessage)
 		}
-		out, problem := screen(data)
-		if problem != "" {
-			b.remark(problem)
-		}
-		b.out = bytes.NewReader(out)
+		b.out = bytes.NewReader(b.hear(data))
 	}
 	return b.out.Read(p)
 }
 
 // eventScreen screens a stream of server-sent events.
 type eventScreen struct {
-	from   *bufio.Reader
-	remark func(string)
-	out    []byte
-	err    error
+	from *bufio.Reader
+	hear func([]byte) []byte
+	out  []byte
+	err  error
 }
 
 func (s *eventScreen) Read(p []byte) (int, error) {
@@ -233,10 +229,7 @@ func (s *eventScreen) next() {
 		other = append(append(other, line...), '\n')
 	}
 	if hasData && len(bytes.TrimSpace(data)) > 0 {
-		out, problem := screen(data)
-		if problem != "" {
-			s.remark(problem)
-		}
+		out := s.hear(data)
 		if out == nil && len(other) == 0 {
 			return
 		}

@@ -74,7 +74,7 @@ func (l *link) transport() (sdk.Transport, error) {
 		live, cut := context.WithCancel(context.Background())
 		base := s.host.http.Clone()
 		l.cut, l.idle = cut, base.CloseIdleConnections
-		rt := &roundTripper{base: base, origin: s.endpoint, headers: s.cfg.Headers, remark: s.remark, live: live, status: &l.status, sideWait: s.cfg.StartTimeout, endWait: closeGrace}
+		rt := &roundTripper{base: base, origin: s.endpoint, headers: s.cfg.Headers, hear: s.hear, live: live, status: &l.status, sideWait: s.cfg.StartTimeout, endWait: closeGrace}
 		return &sdk.StreamableClientTransport{Endpoint: s.endpoint.String(), HTTPClient: rt.client(), MaxRetries: 2, MaxEventSize: 2*maxMessage + 1<<20}, nil
 	}
 	spec := proc.Spec{
@@ -91,7 +91,7 @@ func (l *link) transport() (sdk.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.child, l.conn = child, newStdio(child, s.remark)
+	l.child, l.conn = child, newStdio(child, s)
 	l.work.Go(func(context.Context) error {
 		// Descendants may hold the pipes open for ever; the server is the process that
 		// was configured, and its end is the server's.
@@ -107,9 +107,9 @@ func (s *server) client() *sdk.Client {
 	o := &sdk.ClientOptions{
 		Logger:       slog.New(slog.DiscardHandler),
 		Capabilities: &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}},
-		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
-			s.outdated()
-		},
+		// Without it the SDK doesn't ask for the notification where one has to; it is
+		// heeded in hear.
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {},
 	}
 	if s.host.opts.Elicit != nil {
 		o.Capabilities.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}
@@ -161,8 +161,7 @@ func (l *link) abort() {
 
 // failed cleans up after a start that came to nothing and says why it did.
 func (l *link) failed(ctx context.Context, err error) error {
-	var wire *jsonrpc.Error
-	isWire := errors.As(err, &wire)
+	wire := answered(err)
 	what := ""
 	if l.child != nil {
 		what = l.childEnd(ctx)
@@ -177,18 +176,32 @@ func (l *link) failed(ctx context.Context, err error) error {
 		what = fmt.Sprintf("it did not answer within %v", l.server.cfg.StartTimeout)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case isWire:
+	case wire != nil:
 		what = fmt.Sprintf("it refused with error %d: %s", wire.Code, cut(visible(wire.Message), 500))
 	case l.child == nil:
 		what = l.httpFault(err)
 	case what == "":
 		what = "it could not be spoken with: " + err.Error()
 	}
-	f := &startFailure{wire: isWire, msg: what}
+	f := &startFailure{wire: wire != nil, msg: what}
 	if l.child != nil {
 		f.stderr = l.child.StderrTail()
 	}
 	return f
+}
+
+// codeRejected is the code of the SDK's own error for a request that could not be
+// sent, which otherwise looks like an answer.
+const codeRejected = -32005
+
+// answered returns the error that the server itself answered with, nil if err is
+// something else.
+func answered(err error) *jsonrpc.Error {
+	var wire *jsonrpc.Error
+	if !errors.As(err, &wire) || wire.Code == codeRejected {
+		return nil
+	}
+	return wire
 }
 
 // startFailure says why a conversation could not begin.

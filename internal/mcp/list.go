@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -28,9 +27,9 @@ func (l *link) list(ctx context.Context) (tools []listed, faults []string, err e
 	seen := map[string]bool{}
 	for page := 0; ; page++ {
 		res, err := l.session.ListTools(ctx, params)
-		var wire *jsonrpc.Error
+		wire := answered(err)
 		switch {
-		case errors.As(err, &wire) && wire.Code == jsonrpc.CodeMethodNotFound:
+		case wire != nil && wire.Code == jsonrpc.CodeMethodNotFound:
 			return nil, append(faults, "it offers no tools"), nil
 		case err != nil:
 			return nil, nil, err

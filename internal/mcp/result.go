@@ -58,18 +58,16 @@ func (t *serverTool) result(raw jsontext.Value) tool.Result {
 			texts = append(texts, text)
 		}
 	}
-	structured, there := m["structuredContent"]
-	if there && structured.Kind() != 'n' {
+	note := ""
+	if structured, there := m["structuredContent"]; there && structured.Kind() != 'n' {
 		if !hasText {
 			texts = append(texts, string(structured))
 		}
 		if fault := t.fits(structured); fault != "" && !res.IsError {
-			defer func() {
-				res.Content += "\n[Note: the structured part of this result doesn't fit the tool's own schema: " + cut(visible(fault), 400) + "]"
-			}()
+			note = "\n[Note: the structured part of this result doesn't fit the tool's own schema: " + cut(visible(fault), 400) + "]"
 		}
 	}
-	res.Content = cutMiddle(strings.Join(texts, "\n"), maxText)
+	res.Content = cutMiddle(strings.Join(texts, "\n"), maxText) + note
 	if res.Content == "" {
 		res.Content = "(The tool gave an empty result.)"
 	}

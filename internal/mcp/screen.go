@@ -26,25 +26,42 @@ type envelope struct {
 	Error   jsontext.Value `json:"error,omitzero"`
 }
 
-// screen looks at one message of a server before the SDK does. It returns the
-// message to pass on, nil if there is none, and what was wrong with it, or "".
-// Tools, results of tools and questions come out wrapped: see rawKey.
-func screen(line []byte) (out []byte, problem string) {
+// hear looks at one message of the server and returns what the SDK gets to see of
+// it, nil for nothing. That the list of tools changed is noted here, since the SDK
+// may tell of it only after it has handed out the answer that came behind it.
+func (s *server) hear(line []byte) []byte {
+	out, problem, changed := screen(line)
+	if problem != "" {
+		s.remark(problem)
+	}
+	if changed {
+		s.outdated()
+	}
+	return out
+}
+
+// screen returns the message to pass on, nil if there is none, what was wrong with
+// it, or "", and whether it says that the list of tools changed. Tools, results of
+// tools and questions come out wrapped: see rawKey.
+func screen(line []byte) (out []byte, problem string, changed bool) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
-		return nil, ""
+		return nil, "", false
 	}
 	if line[0] != '{' {
-		return nil, fmt.Sprintf("a line of its output is no message and was passed over: %s", quoted(visible(string(line[:min(len(line), 200)]))))
+		return nil, fmt.Sprintf("a line of its output is no message and was passed over: %s", quoted(visible(string(line[:min(len(line), 200)])))), false
 	}
 	if !utf8.Valid(line) {
 		line, problem = bytes.ToValidUTF8(line, []byte("\uFFFD")), "a message held invalid UTF-8; the bytes were replaced"
 	}
 	var e envelope
 	if err := strictjson.Unmarshal(line, &e, strictjson.Options{MaxBytes: maxMessage}); err != nil {
-		return refusal(line, err)
+		out, problem = refusal(line, err)
+		return out, problem, false
 	}
 	switch {
+	case string(e.Method) == `"notifications/tools/list_changed"`:
+		return line, problem, true
 	case string(e.Method) == `"elicitation/create"`:
 		e.Params = wrap(map[string]jsontext.Value{"mode": jsontext.Value(`"form"`), "message": jsontext.Value(`""`)}, e.Params)
 	case e.Method == nil && e.Result.Kind() == '{':
@@ -52,15 +69,16 @@ func screen(line []byte) (out []byte, problem string) {
 			e.Result = wrapped
 			break
 		}
-		return line, problem
+		return line, problem, false
 	default:
-		return line, problem
+		return line, problem, false
 	}
-	out, err := strictjson.Marshal(e)
+	wrapped, err := strictjson.Marshal(e)
 	if err != nil {
-		return refusal(line, err)
+		out, problem = refusal(line, err)
+		return out, problem, false
 	}
-	return out, problem
+	return wrapped, problem, false
 }
 
 // wrap returns an object with the given members and raw in its _meta.

@@ -17,8 +17,7 @@ import (
 // process is its owner's to end.
 type stdio struct {
 	child *proc.Child
-	// remark records what was odd in the child's output.
-	remark func(string)
+	from  *server
 	// open ends when the SDK closes the connection.
 	open  context.Context
 	close context.CancelFunc
@@ -35,8 +34,8 @@ var (
 	_ sdk.Connection = (*stdio)(nil)
 )
 
-func newStdio(child *proc.Child, remark func(string)) *stdio {
-	s := &stdio{child: child, remark: remark}
+func newStdio(child *proc.Child, from *server) *stdio {
+	s := &stdio{child: child, from: from}
 	s.open, s.close = context.WithCancel(context.Background())
 	return s
 }
@@ -54,16 +53,13 @@ func (s *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		out, problem := screen(line)
-		if problem != "" {
-			s.remark(problem)
-		}
+		out := s.from.hear(line)
 		if out == nil {
 			continue
 		}
 		msg, err := jsonrpc.DecodeMessage(out)
 		if err != nil {
-			s.remark("a message isn't JSON-RPC 2.0 and was passed over: " + err.Error())
+			s.from.remark("a message isn't JSON-RPC 2.0 and was passed over: " + err.Error())
 			continue
 		}
 		return msg, nil

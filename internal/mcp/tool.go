@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/abhed/abhed/internal/policy"
@@ -200,7 +199,7 @@ func (l *link) drop(ctx context.Context) bool {
 
 // failed says why a call has no result.
 func (t *serverTool) failed(ctx context.Context, l *link, err error) tool.Result {
-	var wire *jsonrpc.Error
+	wire := answered(err)
 	switch {
 	case errors.Is(err, errTimedOut):
 		res := t.fail(fmt.Sprintf("the server did not answer within %v. The call was cancelled; whether the server did any of it is not known", t.server.cfg.CallTimeout))
@@ -208,7 +207,7 @@ func (t *serverTool) failed(ctx context.Context, l *link, err error) tool.Result
 		return res
 	case errors.Is(err, errClosed) || ctx.Err() != nil:
 		return t.fail("the call was interrupted; whether the server did any of it is not known")
-	case errors.As(err, &wire):
+	case wire != nil:
 		return t.fail(fmt.Sprintf("the server refused the call with error %d: %s", wire.Code, t.server.secrets.clean(cut(wire.Message, maxNotice))))
 	}
 	select {
