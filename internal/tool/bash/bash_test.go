@@ -20,32 +20,37 @@ import (
 	"github.com/abhed/abhed/internal/tool/tooltest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	noPlan = nonePlan() // before any test, since it takes PATH away for a moment
+	goleak.VerifyTestMain(m)
+}
+
+// noPlan is the plan that confines nothing.
+var noPlan sandbox.Plan
+
+// nonePlan makes it, by detecting where no program is.
+func nonePlan() sandbox.Plan {
+	path := os.Getenv("PATH")
+	os.Setenv("PATH", "")
+	defer os.Setenv("PATH", path)
+	p, err := sandbox.Detect(context.Background()).Plan(sandbox.TierNone)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
 
 type m = map[string]any
 
 func plan(t testing.TB, tier sandbox.Tier) sandbox.Plan {
 	t.Helper()
 	if tier == sandbox.TierNone {
-		t.Setenv("PATH", os.Getenv("PATH")) // this test doesn't run in parallel
-		return noPlan(t)
+		return noPlan
 	}
 	require.Path(t, "bwrap")
 	p, err := sandbox.Detect(context.Background()).Plan(tier)
 	if err != nil {
 		require.Missing(t, "bwrap", err.Error())
-	}
-	return p
-}
-
-// noPlan returns the plan that confines nothing, by detecting where no program is.
-func noPlan(t testing.TB) sandbox.Plan {
-	path := os.Getenv("PATH")
-	os.Setenv("PATH", "")
-	defer os.Setenv("PATH", path)
-	p, err := sandbox.Detect(context.Background()).Plan(sandbox.TierNone)
-	if err != nil {
-		t.Fatal(err)
 	}
 	return p
 }
@@ -81,6 +86,7 @@ func realDir(t testing.TB) string {
 }
 
 func TestOutputAndExit(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, p sandbox.Plan) {
 		dir := realDir(t)
 		for _, tt := range []struct{ command, want string }{
@@ -109,6 +115,7 @@ func TestOutputAndExit(t *testing.T) {
 }
 
 func TestShellKilled(t *testing.T) {
+	t.Parallel()
 	dir := realDir(t)
 	if res := run(t, plan(t, sandbox.TierNone), bash.Options{}, dir, m{"command": `echo a; kill -9 $$`}); res.Content != "a\n(killed by SIGKILL)\n" || !res.IsError {
 		t.Errorf("%q", res.Content)
@@ -119,6 +126,7 @@ func TestShellKilled(t *testing.T) {
 }
 
 func TestWorkingDirectory(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, p sandbox.Plan) {
 		dir := realDir(t)
 		os.Mkdir(dir+"/sub dir", 0o755)
@@ -150,6 +158,7 @@ func TestWorkingDirectory(t *testing.T) {
 }
 
 func TestTemporaryFolderAsWorkingDirectory(t *testing.T) {
+	t.Parallel()
 	p, dir := plan(t, sandbox.TierProcess), realDir(t)
 	res := run(t, p, bash.Options{}, dir, m{"command": `mkdir /tmp/abhed-x; cd /tmp/abhed-x`})
 	if res.WorkDir != "" || !strings.Contains(res.Content, "stays "+dir) {
@@ -180,6 +189,7 @@ func ends(t *testing.T, marker string) {
 }
 
 func TestBackgroundDoesNotHoldTheCall(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, p sandbox.Plan) {
 		marker := fmt.Sprintf("%d.125", 300000+os.Getpid())
 		for _, command := range []string{
@@ -206,6 +216,7 @@ func TestBackgroundDoesNotHoldTheCall(t *testing.T) {
 }
 
 func TestTimeLimit(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, p sandbox.Plan) {
 		marker := fmt.Sprintf("%d.375", 400000+os.Getpid())
 		for _, command := range []string{
@@ -233,6 +244,7 @@ func TestTimeLimit(t *testing.T) {
 }
 
 func TestTermIsHandled(t *testing.T) {
+	t.Parallel()
 	res := run(t, plan(t, sandbox.TierNone), bash.Options{Grace: 5 * time.Second}, realDir(t),
 		m{"command": `trap 'echo cleaned; exit 0' TERM; echo x; while :; do sleep 0.01; done`, "timeout_ms": 300})
 	if !res.TimedOut || !strings.Contains(res.Content, "\ncleaned\n") {
@@ -241,6 +253,7 @@ func TestTermIsHandled(t *testing.T) {
 }
 
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, p sandbox.Plan) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var once sync.Once
@@ -257,6 +270,7 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestLargeOutput(t *testing.T) {
+	t.Parallel()
 	p, dir, full := plan(t, sandbox.TierNone), realDir(t), realDir(t)
 	o := bash.Options{OutputDir: full}
 	res := run(t, p, o, dir, m{"command": `for i in $(seq 1 20000); do echo "line $i"; done`})
@@ -277,6 +291,7 @@ func TestLargeOutput(t *testing.T) {
 }
 
 func TestLongLineAndProgress(t *testing.T) {
+	t.Parallel()
 	p, dir := plan(t, sandbox.TierNone), realDir(t)
 	begin := time.Now()
 	res := run(t, p, bash.Options{}, dir, m{"command": `head -c 1500000 /dev/zero | tr '\0' x`})
@@ -290,6 +305,7 @@ func TestLongLineAndProgress(t *testing.T) {
 }
 
 func TestLiveOutputIsClean(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var all strings.Builder
 	to := tooltest.Options{WorkDir: realDir(t), Output: func(s string) {
@@ -304,6 +320,7 @@ func TestLiveOutputIsClean(t *testing.T) {
 }
 
 func TestSandboxHolds(t *testing.T) {
+	t.Parallel()
 	p, dir, outside := plan(t, sandbox.TierProcess), realDir(t), realDir(t)
 	res := run(t, p, bash.Options{}, dir, m{"command": "echo x > in && echo x > " + outside + "/out"})
 	if !res.IsError || strings.Contains(res.Content, "could not be set up") {
@@ -328,7 +345,7 @@ func TestEnvironmentIsSmall(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	it, err := bash.New(noPlan(t), bash.Options{})
+	it, err := bash.New(noPlan, bash.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +355,7 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 	for _, command := range []string{strings.Repeat("x", 101<<10), "a\x00b"} {
-		if res := run(t, noPlan(t), bash.Options{}, realDir(t), m{"command": command}); !res.IsError {
+		if res := run(t, noPlan, bash.Options{}, realDir(t), m{"command": command}); !res.IsError {
 			t.Errorf("%.20q: %q", command, res.Content)
 		}
 	}
@@ -346,7 +363,7 @@ func TestRefuses(t *testing.T) {
 
 func TestWithoutBash(t *testing.T) {
 	sh := require.Path(t, "sh")
-	p, bin := noPlan(t), realDir(t)
+	p, bin := noPlan, realDir(t)
 	for _, name := range []string{"sh", "sleep"} {
 		path, _ := exec.LookPath(name)
 		if name == "sh" {

@@ -68,6 +68,7 @@ func (s *session) read(id, want string) string {
 }
 
 func TestJob(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, p sandbox.Plan) {
 		s := begin(t, p, bash.JobsOptions{}, bash.Options{})
 		res := s.start(`echo one; read x; until [ -e go ]; do sleep 0.02; done; cd /usr; printf '\033[31mtwo\xff\n'; until [ -e "$OLDPWD/on" ]; do sleep 0.02; done; exit 3`)
@@ -97,6 +98,7 @@ func TestJob(t *testing.T) {
 }
 
 func TestJobThatFailsAtOnce(t *testing.T) {
+	t.Parallel()
 	s := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{}, bash.Options{})
 	for _, tt := range []struct {
 		command, want string
@@ -114,6 +116,7 @@ func TestJobThatFailsAtOnce(t *testing.T) {
 }
 
 func TestJobOutlivesItsCall(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, p sandbox.Plan) {
 		s := begin(t, p, bash.JobsOptions{}, bash.Options{})
 		ctx, interrupt := context.WithCancel(t.Context())
@@ -131,6 +134,7 @@ func TestJobOutlivesItsCall(t *testing.T) {
 }
 
 func TestKillJob(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, p sandbox.Plan) {
 		s := begin(t, p, bash.JobsOptions{}, bash.Options{Grace: 100 * time.Millisecond})
 		marker := fmt.Sprintf("%d.625", 500000+os.Getpid())
@@ -162,6 +166,7 @@ func TestKillJob(t *testing.T) {
 }
 
 func TestCloseEndsAllJobs(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, p sandbox.Plan) {
 		s := begin(t, p, bash.JobsOptions{}, bash.Options{Grace: 100 * time.Millisecond})
 		marker := fmt.Sprintf("%d.875", 600000+os.Getpid())
@@ -185,6 +190,7 @@ func TestCloseEndsAllJobs(t *testing.T) {
 }
 
 func TestJobsNotes(t *testing.T) {
+	t.Parallel()
 	s := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{}, bash.Options{})
 	s.start("until [ -e go ]; do sleep 0.02; done; echo x; exit 2")
 	if notes := s.jobs.Ended(); len(notes) != 0 {
@@ -207,6 +213,7 @@ func TestJobsNotes(t *testing.T) {
 }
 
 func TestJobOutputIsBounded(t *testing.T) {
+	t.Parallel()
 	s := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{Buffer: 100_000}, bash.Options{})
 	s.start(`i=0; while [ $i -lt 30000 ]; do echo "line $i of many"; i=$((i+1)); done; printf 'é%.0s' 1 2 3; printf prompt; touch ready; until [ -e go ]; do sleep 0.02; done`)
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
@@ -229,6 +236,7 @@ func TestJobOutputIsBounded(t *testing.T) {
 }
 
 func TestTooManyJobs(t *testing.T) {
+	t.Parallel()
 	s := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{Max: 2}, bash.Options{})
 	for range 2 {
 		s.start("sleep 600")
@@ -252,6 +260,7 @@ func TestTooManyJobs(t *testing.T) {
 }
 
 func TestJobTimeLimit(t *testing.T) {
+	t.Parallel()
 	s := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{}, bash.Options{})
 	tooltest.Run(t.Context(), t, s.bash, tooltest.Options{WorkDir: s.dir}, m{"command": "sleep 600", "background": true, "timeout_ms": 300})
 	s.read("job1", "has ended after")
@@ -263,6 +272,7 @@ func TestJobTimeLimit(t *testing.T) {
 // TestGuardHoldsForTheLife: what a job may not read and not change is decided at its
 // start and holds until it ends, whatever other commands begin and end meanwhile.
 func TestGuardHoldsForTheLife(t *testing.T) {
+	t.Parallel()
 	p := plan(t, sandbox.TierProcess)
 	var befores, afters, checks atomic.Int64
 	root := realDir(t)
@@ -297,6 +307,7 @@ func TestGuardHoldsForTheLife(t *testing.T) {
 }
 
 func TestGuardEndsAJob(t *testing.T) {
+	t.Parallel()
 	var said atomic.Value
 	said.Store("")
 	guarded := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{CheckEvery: 20 * time.Millisecond, Guard: func() (bash.Guard, error) {
@@ -324,6 +335,7 @@ func TestGuardEndsAJob(t *testing.T) {
 // TestBeforeAndAfterOfAJob: without a guard a job has what every command has, and
 // After comes when it has ended.
 func TestBeforeAndAfterOfAJob(t *testing.T) {
+	t.Parallel()
 	var after atomic.Int64
 	s := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{}, bash.Options{After: func() string { after.Add(1); return "something was set aside" }})
 	s.start("until [ -e go ]; do sleep 0.02; done")
@@ -360,6 +372,7 @@ func runAs(t *testing.T, it tool.Tool, dir string, agent policy.Agent, args m) t
 }
 
 func TestAgentsSeeTheirOwnJobs(t *testing.T) {
+	t.Parallel()
 	s := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{}, bash.Options{})
 	run := func(it tool.Tool, agent policy.Agent, args m) tool.Result { return runAs(t, it, s.dir, agent, args) }
 	sub, other, lead := policy.Agent{ID: "sub", Depth: 1}, policy.Agent{ID: "other", Depth: 1}, policy.Agent{ID: "main"}
@@ -391,6 +404,7 @@ func TestAgentsSeeTheirOwnJobs(t *testing.T) {
 }
 
 func TestJobsDeclares(t *testing.T) {
+	t.Parallel()
 	it := bash.NewJobsTool(bash.NewJobs(bash.JobsOptions{}))
 	for raw, want := range map[string]policy.Declaration{
 		`{"action":"list"}`:             {Kind: policy.SubjectText, Subject: "list"},
