@@ -115,6 +115,8 @@ type API struct {
 	words       Words
 	http        *http.Client
 	own         *http.Transport // nil if the HTTP client came from outside
+	files       authorities
+	trusting    bool // the files have been read
 	stall       time.Duration
 	maxReply    int
 }
@@ -178,6 +180,9 @@ func (a *API) Post(ctx context.Context, parts [][]byte) (*Answer, error) {
 }
 
 func (a *API) post(ctx context.Context, w *watch, parts [][]byte) (*Answer, error) {
+	if err := a.trust(); err != nil {
+		return nil, a.Fail(model.ErrTLS, err, "the certificate authorities could not be read: %v", err)
+	}
 	hreq, err := a.newRequest(w, parts)
 	if err != nil {
 		return nil, a.Fail(model.ErrRequest, err, "the request could not be built: %v", err)

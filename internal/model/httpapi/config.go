@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -137,14 +139,14 @@ func (a *API) setHTTP(cfg *Config) error {
 		}
 		*hc = *cfg.HTTPClient
 	} else {
-		conf, err := tlsConfig(cfg.CAFile)
-		if err != nil {
+		a.files = authorities{cfg.CAFile, os.Getenv(certFileEnv)}
+		if err := a.files.check(); err != nil {
 			return err
 		}
 		a.own = &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
 			DialContext:            (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
-			TLSClientConfig:        conf,
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout:    15 * time.Second,
 			ForceAttemptHTTP2:      true,
 			IdleConnTimeout:        90 * time.Second,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -47,13 +48,43 @@ type ToolCall struct {
 	} `json:"function"`
 }
 
-// Text returns the content if it is text, else "".
+// Text returns the content if it is text, the texts in it if it is a list with a
+// picture, else "".
 func (m Message) Text() string {
 	var s string
-	if strictjson.Unmarshal(m.Content, &s, strictjson.Options{}) != nil {
+	if strictjson.Unmarshal(m.Content, &s, strictjson.Options{}) == nil {
+		return s
+	}
+	texts, images, ok := chatParts(m.Content)
+	if !ok || len(images) == 0 {
 		return ""
 	}
-	return s
+	return texts
+}
+
+// chatParts reads a content list of texts and pictures.
+func chatParts(content jsontext.Value) (texts string, images []string, ok bool) {
+	var parts []struct {
+		Type     string `json:"type"`
+		Text     string `json:"text"`
+		ImageURL *struct {
+			URL string `json:"url"`
+		} `json:"image_url"`
+	}
+	if strictjson.Unmarshal(content, &parts, strictjson.Options{RejectUnknown: true, MaxBytes: 256 << 20}) != nil {
+		return "", nil, false
+	}
+	for _, p := range parts {
+		switch {
+		case p.Type == "text" && p.Text != "" && p.ImageURL == nil:
+			texts += p.Text
+		case p.Type == "image_url" && p.Text == "" && p.ImageURL != nil && strings.HasPrefix(p.ImageURL.URL, "data:image/"):
+			images = append(images, p.ImageURL.URL)
+		default:
+			return "", nil, false
+		}
+	}
+	return texts, images, true
 }
 
 // decode reads a request and returns what is wrong with it, "" if nothing is.
@@ -139,7 +170,8 @@ func (s *Server) checkMessages(ms []Message) string {
 				problem = "must be first and hold text"
 			}
 		case "user":
-			if m.Text() == "" {
+			_, ms[i].Images, _ = chatParts(m.Content)
+			if m.Text() == "" && len(ms[i].Images) == 0 {
 				problem = "holds no text"
 			}
 		case "assistant":

@@ -16,11 +16,18 @@
 // bytes. Do not assume that a call's arguments are valid JSON: they are passed on
 // as the model wrote them.
 //
+// Reasoning goes back with the calls that it led to, in the member in which the
+// endpoint sends it, but not what another API sealed. An endpoint that refuses it, or
+// misses it, is given the other form from then on (model.ErrReplay).
+//
 // Messages must be immutable once sent: they are recognised by their address.
 package openai
 
 import (
 	"context"
+	"errors"
+	"strconv"
+	"strings"
 
 	"github.com/abhed/abhed/internal/model"
 	"github.com/abhed/abhed/internal/model/httpapi"
@@ -30,7 +37,7 @@ import (
 // it is used by one goroutine at a time.
 type Client struct {
 	api         *httpapi.API
-	prefix      []byte
+	prefix      prefix
 	noReasoning bool
 	enc         *encoder
 }
@@ -83,7 +90,17 @@ func (c *Client) body(req *model.Request) ([][]byte, error) {
 	if len(system) > 0 && len(messages) > 0 {
 		comma = []byte(",")
 	}
-	return [][]byte{c.prefix, tools, []byte(`"messages":[`), system, comma, messages, []byte(`]}`)}, nil
+	return [][]byte{c.prefix.with(req.MaxOutput), format(req.Output), tools, []byte(`"messages":[`), system, comma, messages, []byte(`]}`)}, nil
+}
+
+// format returns the member for the schema of the answer with a comma, or nothing.
+func format(schema []byte) []byte {
+	if schema == nil {
+		return nil
+	}
+	out := []byte(`"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":`)
+	out = append(strconv.AppendBool(out, httpapi.StrictSchema(schema)), `,"schema":`...)
+	return append(append(out, schema...), "}},"...)
 }
 
 // Stream sends req and returns the whole reply (see model.Client).
@@ -97,12 +114,43 @@ func (c *Client) Stream(ctx context.Context, req *model.Request, onDelta func(mo
 	}
 	ans, err := c.api.Post(ctx, parts)
 	if err != nil {
-		return nil, err
+		return nil, c.refused(err)
 	}
 	defer ans.Close()
 	r := newReply(c, ans, onDelta)
 	if err := ans.Read(r); err != nil {
-		return nil, err
+		return nil, c.refused(err)
 	}
 	return r.response()
+}
+
+// refused learns from a refusal how the endpoint wants reasoning: the next attempt
+// then sends it otherwise.
+func (c *Client) refused(err error) error {
+	var me *model.Error
+	if !errors.As(err, &me) || me.Kind != model.ErrRequest && me.Kind != model.ErrReplay {
+		return err
+	}
+	said := strings.ToLower(me.Detail)
+	switch named := strings.Contains(said, fieldReasoningContent) || strings.Contains(said, "'"+fieldReasoning+"'"); {
+	case named && wants(said) && !c.noReasoning && c.enc.demand():
+		me.Kind = model.ErrReplay
+	case named && !wants(said) && c.enc.sentReasoning && !c.noReasoning:
+		c.noReasoning = true
+		c.enc.setField("")
+		me.Kind = model.ErrReplay
+	default:
+		me.Kind = model.ErrRequest
+	}
+	return err
+}
+
+// wants reports whether a refusal misses something, rather than has too much of it.
+func wants(said string) bool {
+	for _, word := range []string{"missing", "must be passed", "must be provided", "is required", "field required"} {
+		if strings.Contains(said, word) {
+			return true
+		}
+	}
+	return false
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +72,7 @@ func calls(m *model.Message) []modeltest.Call {
 
 var (
 	richText  = "Größe 北 😀 – ok\n\"quoted\" \\ end"
-	richTurn  = modeltest.Turn{Text: richText, Reasoning: "think 思考", Calls: richCalls, Usage: &modeltest.Usage{Prompt: 1000, Cached: 800, Completion: 10}}
+	richTurn  = modeltest.Turn{Text: richText, Reasoning: "think 思考", Calls: richCalls, Usage: &modeltest.Usage{Prompt: 1000, Cached: 800, Completion: 10, Reasoning: 4}}
 	richCalls = []modeltest.Call{{ID: "a", Name: "read", Args: `{"path":"ä/北.txt"}`}, {ID: "b", Name: "list", Args: `{}`}, {ID: "c", Name: "read", Args: `{"path":"x","n":[1,{"y":null}]}`}}
 )
 
@@ -84,21 +86,21 @@ func TestTolerance(t *testing.T) {
 		noUsage bool
 		note    string
 	}{
-		{"plain", nil, false, ""},
-		{"bytes one by one", faults{modeltest.SplitEvery(1)}, false, ""},
-		{"crlf", faults{modeltest.LineEnd("\r\n"), modeltest.SplitEvery(7)}, false, ""},
-		{"cr", faults{modeltest.LineEnd("\r")}, false, ""},
-		{"no space", faults{modeltest.NoSpace()}, false, ""},
-		{"comments", faults{modeltest.Comments()}, false, ""},
+		{"I174 plain", nil, false, ""},
+		{"I134 bytes one by one", faults{modeltest.SplitEvery(1)}, false, ""},
+		{"I136 crlf", faults{modeltest.LineEnd("\r\n"), modeltest.SplitEvery(7)}, false, ""},
+		{"I136 cr", faults{modeltest.LineEnd("\r")}, false, ""},
+		{"I136 no space", faults{modeltest.NoSpace()}, false, ""},
+		{"I136 comments", faults{modeltest.Comments()}, false, ""},
 		{"missing index", faults{modeltest.MissingIndex()}, false, ""},
 		{"missing index, whole calls", faults{modeltest.MissingIndex(), modeltest.WholeCalls()}, false, ""},
-		{"zero index, interleaved", faults{modeltest.ZeroIndex()}, false, ""},
-		{"zero index, whole calls", faults{modeltest.WholeCallsAtZero()}, false, ""},
+		{"I138 zero index, interleaved", faults{modeltest.ZeroIndex()}, false, ""},
+		{"I140 zero index, whole calls", faults{modeltest.WholeCallsAtZero()}, false, ""},
 		{"arguments as an object", faults{modeltest.ArgsObject()}, false, ""},
-		{"two final frames", faults{modeltest.TwoFinals()}, false, "taken once"},
+		{"I141 two final frames", faults{modeltest.TwoFinals()}, false, "taken once"},
 		{"no finish", faults{modeltest.NoFinish()}, false, "no finish reason"},
 		{"no done", faults{modeltest.NoDone()}, false, ""},
-		{"no usage", faults{modeltest.NoUsage()}, true, ""},
+		{"I177 no usage", faults{modeltest.NoUsage()}, true, ""},
 		{"early usage", faults{modeltest.EarlyUsage()}, false, ""},
 		{"empty choices", faults{modeltest.EmptyChoices()}, false, ""},
 		{"nulls", faults{modeltest.Nulls()}, false, ""},
@@ -150,8 +152,8 @@ func checkUsage(t *testing.T, u *model.Usage, none bool) {
 		}
 		return
 	}
-	in, out, cached := int64(200), int64(10), int64(800)
-	if d := cmp.Diff(&model.Usage{Input: &in, Output: &out, CacheRead: &cached}, u); d != "" {
+	in, out, cached, thought := int64(200), int64(10), int64(800), int64(4)
+	if d := cmp.Diff(&model.Usage{Input: &in, Output: &out, CacheRead: &cached, Reasoning: &thought}, u); d != "" {
 		t.Errorf("usage: %s", d)
 	}
 }
@@ -196,7 +198,7 @@ func TestSession(t *testing.T) {
 
 // TestReasoningSurvivesALongSession plays thirty turns against a server that
 // wants the reasoning of every tool turn back, with a call that is cut and asked
-// again.
+// again (I153).
 func TestReasoningSurvivesALongSession(t *testing.T) {
 	const turns = 30
 	o := modeltest.Options{NeedReasoning: true}
@@ -227,6 +229,58 @@ func TestReasoningSurvivesALongSession(t *testing.T) {
 	if cuts != 1 || len(history) != 1+2*turns || c.enc.history.Encoded() != len(history)-2 {
 		t.Errorf("%d cuts, %d messages, %d encoded", cuts, len(history), c.enc.history.Encoded())
 	}
+}
+
+// TestReasoningIsSentAsTheEndpointWantsIt has the endpoint refuse a request for the
+// reasoning in it, or for lack of it: the next attempt is right, and so are those
+// after it (I153).
+func TestReasoningIsSentAsTheEndpointWantsIt(t *testing.T) {
+	why, id := "hm", "x"
+	plain := func(ps ...model.Part) []*model.Message {
+		ps = append(ps, model.Part{ToolCall: &model.ToolCall{ID: id, Name: "read", Args: "{}"}})
+		return []*model.Message{user("go"), {Role: "assistant", Parts: ps}, results([]*model.ToolCall{{ID: id}})}
+	}
+	for name, c := range map[string]struct {
+		history       []*model.Message
+		message       string
+		need, refuse  bool
+		first, second model.ErrorKind // "" for success
+	}{
+		"refused by name":            {plain(model.Part{Reasoning: &why}), `{"error":{"message":"property 'reasoning_content' is unsupported"}}`, false, true, model.ErrReplay, ""},
+		"refused by place":           {plain(model.Part{Reasoning: &why}), `{"detail":[{"type":"extra_forbidden","loc":["body","messages",2,"assistant","reasoning_content"]}]}`, false, true, model.ErrReplay, ""},
+		"missed":                     {plain(), `{"error":{"message":"Missing reasoning_content field in the assistant message at message index 1"}}`, true, false, model.ErrReplay, ""},
+		"refused though none was in": {plain(), `{"error":{"message":"reasoning_content is bad"}}`, false, true, model.ErrRequest, ""},
+	} {
+		refused := modeltest.Turn{Faults: []modeltest.Fault{modeltest.Status(400, c.message)}}
+		lenient := modeltest.NewWith(t, modeltest.Options{Turns: []modeltest.Turn{refused}})
+		strict := modeltest.NewWith(t, modeltest.Options{NeedReasoning: c.need, RefuseReasoning: c.refuse, Turns: []modeltest.Turn{{Text: "ok", Reasoning: "new"}, {Text: "ok"}}})
+		hc := &http.Client{Transport: &switching{to: []string{lenient.URL, strict.URL, strict.URL}}}
+		cl := newClient(t, lenient.URL, func(cfg *Config) { cfg.HTTPClient = hc })
+		for i, want := range []model.ErrorKind{c.first, c.second, ""} {
+			_, err := cl.Stream(t.Context(), request(c.history...), nil)
+			if want == "" && err != nil || want != "" && asError(t, err).Kind != want {
+				t.Errorf("%s: attempt %d: %v, want %q", name, i+1, err, want)
+			}
+		}
+		hc.CloseIdleConnections()
+	}
+}
+
+// switching sends each request to the next server.
+type switching struct {
+	http.Transport
+	to []string
+}
+
+func (s *switching) RoundTrip(r *http.Request) (*http.Response, error) {
+	u, err := url.Parse(s.to[0])
+	if err != nil {
+		return nil, err
+	}
+	s.to = s.to[1:]
+	r = r.Clone(r.Context())
+	r.URL.Host = u.Host
+	return s.Transport.RoundTrip(r)
 }
 
 // TestDeltasAreNotHeldBack fails by the stall limit if a delta waits for more

@@ -2,6 +2,8 @@ package openai
 
 import (
 	"net/http"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/abhed/abhed/internal/model/httpapi"
@@ -58,21 +60,46 @@ func paramNames() map[string]string {
 	}
 }
 
-// prefix returns the start of every request body, up to and including the comma
-// before the tools or the messages.
-func (cfg *Config) prefix() ([]byte, error) {
-	out := append([]byte(`{"model":`), httpapi.Quote(cfg.Model)...)
-	out = append(out, `,"stream":true,`...)
+// prefix is the start of every request body, up to and including the comma before
+// the tools or the messages.
+type prefix struct {
+	whole     []byte // with the configured limit of the output
+	unlimited []byte // without
+	limit     int64  // as configured, 0 for none
+	member    string // what the limit is called
+}
+
+// with returns the start of a request that has a limit of its own, 0 for none.
+func (p *prefix) with(limit int64) []byte {
+	if n := httpapi.Smaller(p.limit, limit); n > 0 && n != p.limit {
+		out := append(httpapi.AppendQuote(slices.Clone(p.unlimited), p.member), ':')
+		return append(strconv.AppendInt(out, n, 10), ',')
+	}
+	return p.whole
+}
+
+func (cfg *Config) prefix() (prefix, error) {
+	start := append([]byte(`{"model":`), httpapi.Quote(cfg.Model)...)
+	start = append(start, `,"stream":true,`...)
 	if !cfg.NoStreamOptions {
-		out = append(out, `"stream_options":{"include_usage":true},`...)
+		start = append(start, `"stream_options":{"include_usage":true},`...)
 	}
-	params, err := httpapi.Params(cfg.Sampling, paramNames(), cfg.ParamNames, "model", "stream", "stream_options", "tools", "messages")
+	params, err := httpapi.Params(cfg.Sampling, paramNames(), cfg.ParamNames, "model", "stream", "stream_options", "tools", "messages", "response_format")
 	if err != nil {
-		return nil, err
+		return prefix{}, err
 	}
-	for _, p := range params {
-		out = append(append(out, httpapi.Quote(p.Member)...), ':')
-		out = append(append(out, p.Value...), ',')
+	p := prefix{whole: slices.Clone(start), unlimited: start, member: "max_tokens"}
+	if m, ok := cfg.ParamNames["max_tokens"]; ok {
+		p.member = m
 	}
-	return out, nil
+	for _, param := range params {
+		member := append(append(append(httpapi.Quote(param.Member), ':'), param.Value...), ',')
+		p.whole = append(p.whole, member...)
+		if param.Name == "max_tokens" {
+			p.limit, _ = httpapi.Integer(param.Value) // the endpoint refuses what isn't one
+		} else {
+			p.unlimited = append(p.unlimited, member...)
+		}
+	}
+	return p, nil
 }

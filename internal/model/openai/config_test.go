@@ -32,6 +32,38 @@ func TestParametersAreSentAsConfigured(t *testing.T) {
 	}
 }
 
+func TestLimitAndFormatOfOneRequest(t *testing.T) {
+	limited := map[string]any{"max_tokens": 100, "seed": 7}
+	strict := `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`
+	cases := []struct {
+		name     string
+		sampling map[string]any
+		req      model.Request
+		want     string
+	}{
+		{"neither", nil, model.Request{}, ``},
+		{"its own limit", nil, model.Request{MaxOutput: 7}, `"max_completion_tokens":7,`},
+		{"a smaller limit", limited, model.Request{MaxOutput: 7}, `"seed":7,"max_completion_tokens":7,`},
+		{"a larger limit", limited, model.Request{MaxOutput: 700}, `"max_completion_tokens":100,"seed":7,`},
+		{"the same again", limited, model.Request{}, `"max_completion_tokens":100,"seed":7,`},
+		{"strict", nil, model.Request{Output: []byte(strict)}, `"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":` + strict + `}},`},
+		{"not strict", nil, model.Request{Output: []byte(`{"type":"object"}`)}, `"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":false,"schema":{"type":"object"}}},`},
+	}
+	for _, c := range cases {
+		client := testClient(t, func(cfg *Config) {
+			cfg.Sampling, cfg.ParamNames = c.sampling, map[string]string{"max_tokens": "max_completion_tokens"}
+		})
+		for range 2 { // a limit of one request doesn't stay
+			if got, want := sent(t, client, &c.req), `{"model":"m","stream":true,`+c.want+`"messages":[]}`; got != want {
+				t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, want)
+			}
+			if c.req.MaxOutput > 0 {
+				sent(t, client, &model.Request{})
+			}
+		}
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	notPEM := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(notPEM, []byte("x"), 0o600); err != nil {

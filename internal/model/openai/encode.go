@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"slices"
+
 	"github.com/abhed/abhed/internal/model"
 	"github.com/abhed/abhed/internal/model/httpapi"
 )
@@ -15,6 +17,10 @@ const (
 type encoder struct {
 	// field is the member for an assistant's reasoning, "" to send none.
 	field string
+	// always sends the field with every call, empty where nothing is known.
+	always bool
+	// sentReasoning is set once reasoning has been encoded.
+	sentReasoning bool
 
 	history httpapi.History
 	tools   httpapi.ToolList
@@ -38,6 +44,17 @@ func (e *encoder) setField(field string) {
 	}
 }
 
+// demand sends reasoning with every call from now on, and reports whether that is
+// new.
+func (e *encoder) demand() bool {
+	if e.always {
+		return false
+	}
+	e.always = true
+	e.history.Forget()
+	return true
+}
+
 // messages returns the parts of the messages array for req, without brackets.
 func (e *encoder) messages(req *model.Request) (system, messages []byte) {
 	messages = e.history.Encode(req.Messages)
@@ -57,20 +74,68 @@ func (e *encoder) appendMessage(dst []byte, m *model.Message) []byte {
 	case "assistant":
 		return e.appendAssistant(dst, m)
 	case "tool":
-		for _, p := range m.Parts {
-			if r := p.ToolResult; r != nil {
-				dst = httpapi.AppendQuote(append(dst, `,{"role":"tool","tool_call_id":`...), r.CallID)
-				dst = append(httpapi.AppendQuote(append(dst, `,"content":`...), r.Content), '}')
-			}
-		}
-		return dst
+		return appendResults(dst, m)
 	default:
+		return appendUser(dst, m)
+	}
+}
+
+// appendResults adds the results of calls, and after the last of them their
+// pictures: the API has no place for those in a result.
+func appendResults(dst []byte, m *model.Message) []byte {
+	var pictures []byte
+	for _, p := range m.Parts {
+		r := p.ToolResult
+		if r == nil {
+			continue
+		}
+		dst = httpapi.AppendQuote(append(dst, `,{"role":"tool","tool_call_id":`...), r.CallID)
+		dst = append(httpapi.AppendQuote(append(dst, `,"content":`...), r.Content), '}')
+		if len(r.Images) > 0 {
+			pictures = appendText(pictures, "Pictures that belong to the result of call "+r.CallID+":")
+		}
+		for i := range r.Images {
+			pictures = appendImage(pictures, &r.Images[i])
+		}
+	}
+	return appendParts(dst, pictures)
+}
+
+func appendUser(dst []byte, m *model.Message) []byte {
+	if !slices.ContainsFunc(m.Parts, func(p model.Part) bool { return p.Image != nil }) {
 		text := httpapi.JoinText(m, "\n\n")
 		if text == "" {
 			return dst // an empty text is refused by some endpoints
 		}
 		return append(httpapi.AppendQuote(append(dst, `,{"role":"user","content":`...), text), '}')
 	}
+	var parts []byte
+	for _, p := range m.Parts {
+		switch {
+		case p.Text != nil && *p.Text != "":
+			parts = appendText(parts, *p.Text)
+		case p.Image != nil:
+			parts = appendImage(parts, p.Image)
+		}
+	}
+	return appendParts(dst, parts)
+}
+
+// appendParts adds a user's message of parts, each of which has a comma before it.
+func appendParts(dst, parts []byte) []byte {
+	if len(parts) == 0 {
+		return dst
+	}
+	return append(append(append(dst, `,{"role":"user","content":[`...), parts[1:]...), "]}"...)
+}
+
+func appendText(dst []byte, s string) []byte {
+	return append(httpapi.AppendQuote(append(dst, `,{"type":"text","text":`...), s), '}')
+}
+
+func appendImage(dst []byte, i *model.Image) []byte {
+	dst = append(dst, `,{"type":"image_url","image_url":{"url":`...)
+	return append(httpapi.AppendQuote(dst, "data:"+i.MediaType+";base64,"+i.Data), "}}"...)
 }
 
 func (e *encoder) appendAssistant(dst []byte, m *model.Message) []byte {
@@ -85,7 +150,8 @@ func (e *encoder) appendAssistant(dst []byte, m *model.Message) []byte {
 		dst = httpapi.AppendQuote(dst, text)
 	}
 	if len(calls) > 0 {
-		if reasoning := joinReasoning(m); reasoning != "" && e.field != "" {
+		if reasoning := joinReasoning(m); e.field != "" && (reasoning != "" || e.always) {
+			e.sentReasoning = true
 			dst = append(httpapi.AppendQuote(append(dst, ','), e.field), ':')
 			dst = httpapi.AppendQuote(dst, reasoning)
 		}
@@ -103,10 +169,11 @@ func (e *encoder) appendAssistant(dst []byte, m *model.Message) []byte {
 	return append(dst, '}')
 }
 
+// joinReasoning returns the reasoning in m that isn't another API's.
 func joinReasoning(m *model.Message) string {
 	var out []byte
 	for _, p := range m.Parts {
-		if p.Reasoning != nil {
+		if p.Reasoning != nil && p.Seal == nil {
 			out = append(out, *p.Reasoning...)
 		}
 	}

@@ -62,6 +62,7 @@ func testClient(t rapid.TB, change func(*Config)) *Client {
 }
 
 func TestEncoding(t *testing.T) {
+	png := model.Image{MediaType: "image/png", Data: "AAAA"}
 	cases := []struct {
 		name string
 		ms   []*model.Message
@@ -82,6 +83,12 @@ func TestEncoding(t *testing.T) {
 		{"invalid names", []*model.Message{assistant(call1("i", "a b/é", `{}`), call1("j", strings.Repeat("n", 99), `{}`))},
 			`{"role":"assistant","content":null,"tool_calls":[{"id":"i","type":"function","function":{"name":"a_b___","arguments":"{}"}},{"id":"j","type":"function","function":{"name":"` + strings.Repeat("n", 64) + `","arguments":"{}"}}]}`},
 		{"results", []*model.Message{tool(result1("i", "one"), result1("j", ""))}, `{"role":"tool","tool_call_id":"i","content":"one"},{"role":"tool","tool_call_id":"j","content":""}`},
+		{"pictures", []*model.Message{{Role: "user", Parts: []model.Part{text1("see"), {Image: &png}, text1("")}}, {Role: "user", Parts: []model.Part{{Image: &png}}}},
+			`{"role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]},{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}`},
+		{"pictures in results", []*model.Message{tool(model.Part{ToolResult: &model.ToolResult{CallID: "i", Content: "one", Images: []model.Image{png}}}, result1("j", "two"))},
+			`{"role":"tool","tool_call_id":"i","content":"one"},{"role":"tool","tool_call_id":"j","content":"two"},{"role":"user","content":[{"type":"text","text":"Pictures that belong to the result of call i:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}`},
+		{"I156 reasoning that another API sealed", []*model.Message{assistant(model.Part{Reasoning: &png.Data, Seal: &model.Seal{Origin: "anthropic:a/m", Data: "x"}}, model.Part{Seal: &model.Seal{Origin: "openai-responses:a/m", Data: "x"}}, call1("i", "f", "{}"))},
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"i","type":"function","function":{"name":"f","arguments":"{}"}}]}`},
 		{"none", nil, ``},
 	}
 	for _, c := range cases {

@@ -51,14 +51,14 @@ func TestFailures(t *testing.T) {
 		{"500", modeltest.Status(500, ``), model.ErrServer, 500, 0, []string{"no message"}},
 		{"503 page", modeltest.Status(503, "<html>\x1b[31mbusy</html>"), model.ErrServer, 503, 0, []string{`<html>\x1b[31mbusy`}},
 		{"long message", modeltest.Status(500, `{"error":{"message":"`+strings.Repeat("é", 5000)+`"}}`), model.ErrServer, 500, 0, []string{"… (10000 bytes)"}},
-		{"error frame", modeltest.ErrorFrame(3, `{"error":{"message":"overloaded","type":"overloaded_error"}}`), model.ErrServer, 0, 0, []string{"overloaded"}},
+		{"I149 error frame", modeltest.ErrorFrame(3, `{"error":{"message":"overloaded","type":"overloaded_error"}}`), model.ErrServer, 0, 0, []string{"overloaded"}},
 		{"error frame, rate", modeltest.ErrorFrame(3, rate), model.ErrRateLimit, 0, 0, []string{"slow down"}},
 		{"error frame, auth", modeltest.ErrorFrame(3, `{"error":{"message":"`+testKey+`","code":"invalid_api_key"}}`), model.ErrAuth, 0, 0, []string{"[redacted]"}},
 		{"error frame, request", modeltest.ErrorFrame(3, `{"error":{"message":"no","code":400}}`), model.ErrRequest, 0, 0, []string{"no"}},
 		{"error frame, text", modeltest.ErrorFrame(3, `{"error":"boom"}`), model.ErrServer, 0, 0, []string{"boom"}},
 		{"error frame, empty", modeltest.ErrorFrame(3, `{"error":{}}`), model.ErrServer, 0, 0, []string{`{\"error\":{}}`}},
 		{"error frame, vllm", modeltest.ErrorFrame(3, `{"object":"error","message":"boom","type":"InternalServerError","code":500}`), model.ErrServer, 0, 0, []string{"boom"}},
-		{"error event", modeltest.Raw("text/event-stream", "event:error\ndata:{\"error\":{\"message\":\"gone\"}}\n\n"), model.ErrServer, 0, 0, []string{"gone"}},
+		{"I136 I149 error event", modeltest.Raw("text/event-stream", "event:error\ndata:{\"error\":{\"message\":\"gone\"}}\n\n"), model.ErrServer, 0, 0, []string{"gone"}},
 		{"error event, text", modeltest.Raw("text/event-stream", "event: error\ndata: it broke\n\n"), model.ErrServer, 0, 0, []string{"it broke"}},
 		{"error event, cut", modeltest.Raw("text/event-stream", "event: error\ndata: {\"error\":{\"mess"), model.ErrServer, 0, 0, []string{"mess"}},
 		{"error body with 200", modeltest.Raw("application/json", `{"error":{"message":"no such model","type":"invalid_request_error"}}`), model.ErrRequest, 0, 0, []string{"no such model"}},
@@ -74,11 +74,11 @@ func TestFailures(t *testing.T) {
 		{"nothing", modeltest.Raw("text/event-stream", ""), model.ErrCut, 0, 0, nil},
 		{"only done", modeltest.Raw("text/event-stream", "data: [DONE]\n\n"), model.ErrMalformed, 0, 0, []string{"holds neither"}},
 		{"unknown packing", modeltest.Header("Content-Encoding", "br"), model.ErrMalformed, 0, 0, []string{`"br"`}},
-		{"no finish, no done", modeltest.Both(modeltest.NoFinish(), modeltest.NoDone()), model.ErrCut, 0, 0, []string{"finish reason", "calls begun"}},
+		{"I150 no finish, no done", modeltest.Both(modeltest.NoFinish(), modeltest.NoDone()), model.ErrCut, 0, 0, []string{"finish reason", "calls begun"}},
 		{"finish reason error", modeltest.Finishing("error"), model.ErrServer, 0, 0, nil},
 		{"unknown finish reason with calls", modeltest.Finishing("whatever"), model.ErrMalformed, 0, 0, []string{`"whatever"`}},
 		{"redirect", modeltest.Both(modeltest.Status(307, ""), modeltest.Header("Location", "https://elsewhere.example/v1?token=x")), model.ErrRequest, 307, 0, []string{"https://elsewhere.example/v1,", "base_url"}},
-		{"stall before headers", modeltest.StallHeaders(), model.ErrStalled, 0, 0, []string{"no byte came for 150ms"}},
+		{"I147 stall before headers", modeltest.StallHeaders(), model.ErrStalled, 0, 0, []string{"no byte came for 150ms"}},
 		{"stall in the stream", modeltest.StallAt(800), model.ErrStalled, 0, 0, []string{"after", "frames"}},
 	}
 	for _, c := range cases {
@@ -111,7 +111,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestErrorFrameKeepsTheText(t *testing.T) {
+func TestErrorFrameKeepsTheText(t *testing.T) { // I149
 	s := modeltest.New(t, modeltest.Turn{Text: strings.Repeat("abc", 40), Faults: []modeltest.Fault{modeltest.ErrorFrame(41, `{"error":{"message":"x"}}`)}})
 	_, err := newClient(t, s.URL, nil).Stream(t.Context(), request(user("go")), nil)
 	if me := asError(t, err); me.Partial != strings.Repeat("abc", 40) || !me.Retryable() {
@@ -144,7 +144,7 @@ func TestLengthWithholdsCalls(t *testing.T) {
 }
 
 // TestCutAnywhere cuts the connection after every byte of a reply: it is either
-// whole or an error without a call.
+// whole or an error without a call (I150).
 func TestCutAnywhere(t *testing.T) {
 	turn := modeltest.Turn{Text: "Größe 😀", Calls: richCalls[:1]}
 	size := len(modeltest.Stream(turn))

@@ -57,10 +57,10 @@ func TestStallLimits(t *testing.T) {
 		kind  model.ErrorKind // "" for success
 		after time.Duration
 	}{
-		{"an event a second for two minutes", ticker{every: time.Second, n: 120, piece: word, last: end}, "", 121 * time.Second},
-		{"silence", ticker{every: time.Hour, n: 1, piece: word}, model.ErrStalled, 5 * time.Second},
-		{"pings, then an answer", ticker{every: 4 * time.Second, n: 10, piece: ping, last: end}, "", 44 * time.Second},
-		{"pings for ever", ticker{every: 4 * time.Second, n: 1 << 30, piece: ping}, model.ErrStalled, 50 * time.Second},
+		{"I148 an event a second for two minutes", ticker{every: time.Second, n: 120, piece: word, last: end}, "", 121 * time.Second},
+		{"I147 silence", ticker{every: time.Hour, n: 1, piece: word}, model.ErrStalled, 5 * time.Second},
+		{"I148 pings, then an answer", ticker{every: 4 * time.Second, n: 10, piece: ping, last: end}, "", 44 * time.Second},
+		{"I148 pings for ever", ticker{every: 4 * time.Second, n: 1 << 30, piece: ping}, model.ErrStalled, 50 * time.Second},
 		{"empty frames for ever", ticker{every: 4 * time.Second, n: 1 << 30, piece: role}, model.ErrStalled, 50 * time.Second},
 		{"no end of stream after the finish reason", ticker{every: time.Second, n: 1, piece: func(int) string { return frames(`{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}`) }, last: " "}, "", 2 * time.Second},
 	}

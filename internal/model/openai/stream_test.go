@@ -80,7 +80,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-func TestEverySplitGivesTheSameReply(t *testing.T) {
+func TestEverySplitGivesTheSameReply(t *testing.T) { // I134
 	check := func(t rapid.TB, turn modeltest.Turn, data []byte, cuts []int) {
 		var got collect
 		resp, err := streamBytes(t, &pieces{data: data, cuts: cuts}, got.add)
@@ -117,12 +117,12 @@ func TestCallAssembly(t *testing.T) {
 		want want
 		note string
 	}{
-		{"index 0 for both, fragments with ids", []string{
+		{"I138 index 0 for both, fragments with ids", []string{
 			fragments(`{"index":0,"id":"a","function":{"name":"f","arguments":""}}`), fragments(`{"index":0,"id":"b","function":{"name":"g","arguments":""}}`),
 			fragments(`{"index":0,"id":"a","function":{"arguments":"{\"x\":"}}`), fragments(`{"index":0,"id":"b","function":{"arguments":"{\"y\":"}}`),
 			fragments(`{"index":0,"id":"b","function":{"arguments":"2}"}}`), fragments(`{"index":0,"id":"a","function":{"arguments":"1}"}}`)},
 			want{{"a", "f", `{"x":1}`}, {"b", "g", `{"y":2}`}}, ""},
-		{"second whole call under a used index", []string{
+		{"I140 second whole call under a used index", []string{
 			fragments(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`), fragments(`{"index":0,"id":"b","function":{"name":"f","arguments":"{}"}}`)},
 			want{{"a", "f", `{}`}, {"b", "f", `{}`}}, ""},
 		{"the same index, fragments by order", []string{
@@ -159,7 +159,7 @@ func TestCallAssembly(t *testing.T) {
 		{"one id for two calls", []string{
 			fragments(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`, `{"index":1,"id":"a","function":{"name":"g","arguments":"{}"}}`)},
 			want{{"a", "f", `{}`}, {"", "g", `{}`}}, "used before"},
-		{"sent twice", []string{
+		{"I141 sent twice", []string{
 			fragments(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`), fragments(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`)},
 			want{{"a", "f", `{"x":1}`}}, "taken once"},
 		{"other arguments under a complete call are not hidden", []string{
@@ -302,7 +302,7 @@ func answerText(s string) *http.Client {
 	return answer(func(context.Context) io.Reader { return strings.NewReader(s) })
 }
 
-func TestUsage(t *testing.T) {
+func TestUsage(t *testing.T) { // I174, I177
 	n := func(i int64) *int64 { return &i }
 	cases := []struct {
 		in   string
@@ -311,6 +311,7 @@ func TestUsage(t *testing.T) {
 	}{
 		{`{"prompt_tokens":1000,"completion_tokens":10,"prompt_tokens_details":{"cached_tokens":800}}`, &model.Usage{Input: n(200), Output: n(10), CacheRead: n(800)}, false},
 		{`{"prompt_tokens":1000,"completion_tokens":10,"prompt_tokens_details":{"cached_tokens":300,"cache_write_tokens":600}}`, &model.Usage{Input: n(100), Output: n(10), CacheRead: n(300), CacheWrite: n(600)}, false},
+		{`{"prompt_tokens":10,"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":7}}`, &model.Usage{Input: n(10), Output: n(9), Reasoning: n(7)}, false},
 		{`{"prompt_tokens":10,"completion_tokens":null,"prompt_tokens_details":null}`, &model.Usage{Input: n(10)}, false},
 		{`{"prompt_tokens":10,"prompt_cache_hit_tokens":4,"prompt_cache_miss_tokens":6}`, &model.Usage{Input: n(6), CacheRead: n(4)}, false},
 		{`{"prompt_tokens":10,"cached_tokens":4}`, &model.Usage{Input: n(6), CacheRead: n(4)}, false},
