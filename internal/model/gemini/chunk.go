@@ -93,13 +93,7 @@ func usage(v jsontext.Value) (*event.Usage, string) {
 	if *u == (event.Usage{}) {
 		return nil, ""
 	}
-	if u.Input != nil && u.CacheRead != nil {
-		if *u.CacheRead > *u.Input {
-			return u, "usage counts more cached tokens than prompt tokens; the cached ones were taken as not included"
-		}
-		*u.Input -= *u.CacheRead
-	}
-	return u, ""
+	return u, httpapi.WithoutCached(u)
 }
 
 // sum adds the counts that are there, nil if none is.

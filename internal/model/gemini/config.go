@@ -105,11 +105,7 @@ func (cfg *Config) generation() (generation, error) {
 func (g *generation) member(req *model.Request) ([]byte, error) {
 	out := append([]byte(`"generationConfig":{`), g.members...)
 	empty := len(g.members) == 0
-	limit := g.limit
-	if req.MaxOutput > 0 && (limit == 0 || req.MaxOutput < limit) {
-		limit = req.MaxOutput
-	}
-	if limit > 0 {
+	if limit := httpapi.Smaller(g.limit, req.MaxOutput); limit > 0 {
 		out, empty = append(strconv.AppendInt(append(out, `"maxOutputTokens":`...), limit, 10), ','), false
 	}
 	if req.Output != nil && len(req.Tools) == 0 {

@@ -51,7 +51,7 @@ func (r *reply) response() (*model.Response, error) {
 	if r.join.Replaced > 0 {
 		r.Note(fmt.Sprintf("%d half characters were replaced by U+FFFD", r.join.Replaced))
 	}
-	return &model.Response{Message: m, Finish: finish, Usage: r.usage, Model: r.model, Note: strings.Join(r.notes, "; ")}, nil
+	return &model.Response{Message: m, Finish: finish, Usage: r.usage, Model: r.model, Note: r.Notes.String()}, nil
 }
 
 // finished returns a piece as a part. The ids of calls are made unique within the

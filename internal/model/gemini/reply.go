@@ -3,7 +3,6 @@ package gemini
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,7 +13,6 @@ import (
 )
 
 const (
-	maxNotes     = 12
 	maxCalls     = 512
 	maxModelName = 256 // bytes; a longer name of the answering model is not kept
 )
@@ -47,7 +45,7 @@ type reply struct {
 	frames  int    // frames with candidates
 	usage   *model.Usage
 	model   string
-	notes   []string
+	httpapi.Notes
 }
 
 var _ httpapi.Assembler = (*reply)(nil)
@@ -57,13 +55,6 @@ func newReply(c *Client, ans *httpapi.Answer, onDelta func(model.Delta)) *reply 
 		onDelta = func(model.Delta) {}
 	}
 	return &reply{c: c, ans: ans, onDelta: onDelta}
-}
-
-// Note adds something that had to be repaired or assumed, once.
-func (r *reply) Note(s string) {
-	if len(r.notes) < maxNotes && !slices.Contains(r.notes, s) {
-		r.notes = append(r.notes, s)
-	}
 }
 
 // fail returns an error that carries the text so far.
