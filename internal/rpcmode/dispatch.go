@@ -101,9 +101,9 @@ func (s *server) onSession(r *request, ask func(context.Context, control.Session
 	return s.side(r, func(ctx context.Context) {
 		o, fault := s.current()
 		if fault != nil {
-			s.out.atOnce(encodeError(r.id, fault))
+			s.out.inOrder(encodeError(r.id, fault))
 			return
 		}
-		s.out.atOnce(ask(ctx, o.session))
+		s.out.inOrder(ask(ctx, o.session))
 	})
 }

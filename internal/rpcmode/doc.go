@@ -8,8 +8,8 @@
 // record says so. An approval counts only for the hash that it names. When Serve
 // returns, the session is closed and its record complete.
 //
-// Replies that nothing has to precede (interrupted, steered, settled, what only
-// tells, and errors about a line) overtake events that wait to be written.
+// What has to reach even a slow reader soon overtakes the lines that wait to be
+// written: interrupted, settled, and errors about a line.
 //
 // Do not assume that replies come in the order of the requests: id tells which is
 // which. Do not assume either that a goroutine in In.Read has ended when Serve

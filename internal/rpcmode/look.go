@@ -54,10 +54,10 @@ func (s *server) takeProviders(r *request) *control.Error {
 		}
 		list, err := s.engine.Providers(workspace)
 		if err != nil {
-			s.out.atOnce(encodeError(r.id, asError(err)))
+			s.out.inOrder(encodeError(r.id, asError(err)))
 			return
 		}
-		s.out.atOnce(encode("providers", r.id, providersBody{list}))
+		s.out.inOrder(encode("providers", r.id, providersBody{list}))
 	})
 }
 

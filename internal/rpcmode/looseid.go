@@ -83,8 +83,9 @@ func (s *looseScanner) value() ([]byte, bool) {
 	for depth := 0; len(s.rest) > 0; {
 		switch c := s.rest[0]; c {
 		case '"':
-			if _, ok := s.text(); !ok {
-				return nil, false
+			text, ok := s.text()
+			if !ok || depth == 0 {
+				return text, ok && len(s.rest)+len(text) == len(whole)
 			}
 		case '{', '[':
 			depth++

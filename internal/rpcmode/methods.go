@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/abhed/abhed/internal/control"
 	"github.com/abhed/abhed/internal/event"
+	"github.com/abhed/abhed/internal/strictjson"
 )
 
 const (
@@ -73,7 +75,7 @@ func (s *server) takeStart(r *request) *control.Error {
 	case p.ForkAt != nil && p.Resume == "":
 		return usagef("start: fork_at needs resume, the id of the session to fork (at /fork_at)")
 	}
-	return s.willStart(r, p)
+	return s.side(r, func(ctx context.Context) { s.start(ctx, r.id, p) })
 }
 
 // attachment is an image that comes with a prompt.
@@ -83,8 +85,8 @@ type attachment struct {
 }
 
 type promptParams struct {
-	Prompt      *string      `json:"prompt"`
-	Attachments []attachment `json:"attachments"`
+	Prompt      *string     `json:"prompt"`
+	Attachments []event.Raw `json:"attachments"`
 }
 
 func (s *server) takePrompt(r *request) *control.Error {
@@ -99,22 +101,21 @@ func (s *server) takePrompt(r *request) *control.Error {
 	if fault != nil {
 		return fault
 	}
-	if !s.mayBeOpen() {
-		// Its ready has no id: nobody asked for it.
-		if fault := s.willStart(&request{method: "start"}, startParams{}); fault != nil {
-			return fault
-		}
-	}
 	return s.run(r, func(ctx context.Context) { s.prompt(ctx, r.id, control.Prompt{Text: *p.Prompt, Images: images}) })
 }
 
-func imagesOf(list []attachment) ([]event.Image, *control.Error) {
+func imagesOf(list []event.Raw) ([]event.Image, *control.Error) {
 	if len(list) > maxImages {
 		return nil, usagef("prompt: %d attachments, the limit is %d (at /attachments)", len(list), maxImages)
 	}
 	types := []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 	var images []event.Image
-	for i, a := range list {
+	for i, raw := range list {
+		var a attachment
+		err := strictjson.Unmarshal(raw, &a, strictjson.Options{RejectUnknown: true})
+		if e := (*strictjson.Error)(nil); errors.As(err, &e) {
+			return nil, usagef("prompt: %s, expected an object with media_type and data, an image as base64 (at /attachments/%d%s)", e.Msg, i, e.Pointer)
+		}
 		if !slices.Contains(types, a.MediaType) {
 			return nil, usagef("prompt: found %s, expected one of %s (at /attachments/%d/media_type)", quote(a.MediaType), strings.Join(types, ", "), i)
 		}

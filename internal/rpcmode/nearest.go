@@ -1,9 +1,6 @@
 package rpcmode
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // maxGuessed is the longest name for which a nearest one is looked for.
 const maxGuessed = 64
@@ -36,22 +33,29 @@ func nearest(name string, known []string) string {
 	return best
 }
 
-// distance counts the characters to add, take away or change to make b of a.
+// distance counts the characters to add, take away or change, and the neighbours to
+// swap, to make b of a.
 func distance(a, b []rune) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
 	}
 	for i, ca := range a {
-		above := slices.Clone(row)
-		row[0] = i + 1
 		for j, cb := range b {
-			changed := above[j]
+			d := rows[i][j]
 			if ca != cb {
-				changed++
+				d++
 			}
-			row[j+1] = min(changed, above[j+1]+1, row[j]+1)
+			d = min(d, rows[i][j+1]+1, rows[i+1][j]+1)
+			if i > 0 && j > 0 && ca == b[j-1] && cb == a[i-1] {
+				d = min(d, rows[i-1][j-1]+1)
+			}
+			rows[i+1][j+1] = d
 		}
 	}
-	return row[len(b)]
+	return rows[len(a)][len(b)]
 }

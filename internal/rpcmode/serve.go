@@ -21,6 +21,8 @@ const (
 	defaultBuffer = 10_000
 	// defaultPatience is what a zero Options.Patience means.
 	defaultPatience = 5 * time.Second
+	// betweenNotes is the time between two notes about a slow reader.
+	betweenNotes = time.Second
 )
 
 // Options says where requests come from and replies go to.
@@ -116,8 +118,6 @@ type server struct {
 	mu     sync.Mutex
 	open   *opened
 	failed *control.Error // why the last start failed
-	// starting counts the starts that were asked for and are not done.
-	starting int
 
 	// over ends when something ends the service, of which ending is the first.
 	over   chan struct{}
@@ -210,13 +210,16 @@ func signalled(sig os.Signal) ending {
 }
 
 // noteWaits puts into the record that the run had to wait, once it goes on freely.
+// What it hears too soon after a note is for the next, or for the end of the prompt.
 func (s *server) noteWaits(context.Context) error {
+	var last time.Time
 	for {
 		select {
 		case <-s.over:
 			return nil
 		case <-s.out.calm:
-			if o, _ := s.current(); o != nil {
+			if o, _ := s.current(); o != nil && time.Since(last) > betweenNotes {
+				last = time.Now()
 				s.slow.note(o.session, s.out.maxLines)
 			}
 		}

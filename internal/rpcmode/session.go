@@ -39,31 +39,8 @@ func (s *server) current() (*opened, *control.Error) {
 	return nil, usagef("no session is open: send start first")
 }
 
-// mayBeOpen reports whether a session is open, or will be if a start succeeds.
-func (s *server) mayBeOpen() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.open != nil || s.starting > 0
-}
-
-// willStart has a session opened in its turn.
-func (s *server) willStart(r *request, p startParams) *control.Error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	fault := s.side(r, func(ctx context.Context) { s.start(ctx, r.id, p) })
-	if fault == nil {
-		s.starting++
-	}
-	return fault
-}
-
 // start opens a session.
 func (s *server) start(ctx context.Context, id []byte, p startParams) {
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.starting--
-	}()
 	if o, _ := s.current(); o != nil {
 		s.out.inOrder(encodeError(id, usagef("the session %s is open already: fork it, or run another abhed rpc", o.session.Info().SessionID)))
 		return

@@ -76,7 +76,7 @@ func (s *slowness) take(buffer int) string {
 	s.text = ""
 	if s.times > 0 {
 		s.text = fmt.Sprintf("the program that reads the events was slow: %d times the session waited for it, %s in all, because %d events or %d bytes were waiting for it already",
-			s.times, s.waited.Round(time.Millisecond), buffer, maxWaiting)
+			s.times, max(s.waited, time.Millisecond).Round(time.Millisecond), buffer, maxWaiting)
 	}
 	s.waited, s.times = 0, 0
 	return s.text
