@@ -57,6 +57,9 @@ func (r *reply) add(p slot, kind string) (*part, error) {
 	}
 	b := &part{at: p, kind: kind, open: true}
 	r.blocks = append(r.blocks, b)
+	if kind == kindCall {
+		r.calls++
+	}
 	return b, nil
 }
 

@@ -183,17 +183,15 @@ func flat(parts [][]byte) string {
 
 // stream makes a stream of events; each is a JSON object whose type is also the name.
 func stream(events ...string) string {
-	out := ""
+	var out strings.Builder
 	for _, e := range events {
-		var head struct {
-			Type string `json:"type"`
+		if rest, ok := strings.CutPrefix(e, `{"type":"`); ok {
+			name, _, _ := strings.Cut(rest, `"`)
+			out.WriteString("event: " + name + "\n")
 		}
-		if strictjson.Unmarshal([]byte(e), &head, strictjson.Options{}) == nil && head.Type != "" {
-			out += "event: " + head.Type + "\n"
-		}
-		out += "data: " + e + "\n\n"
+		out.WriteString("data: " + e + "\n\n")
 	}
-	return out
+	return out.String()
 }
 
 const (

@@ -3,6 +3,7 @@ package anthropic
 import (
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/abhed/abhed/internal/model"
@@ -123,32 +124,42 @@ func (r *reply) call(b *part, seen map[string]*part) *model.ToolCall {
 // reason returns why a complete reply ended, or an error if it said something that
 // can't be believed.
 func (r *reply) reason() (model.Finish, error) {
-	calls := r.calls()
 	finish, known := finishOf(r.stop)
 	switch {
-	case r.stop == "" && len(calls) > 0:
-		return "", r.fail(model.ErrCut, nil, "the reply ended with %d tool calls and without a stop reason; none of them is delivered", len(calls))
+	case r.stop == "" && r.calls > 0:
+		return "", r.fail(model.ErrCut, nil, "the reply ended with %d tool calls and without a stop reason; none of them is delivered", r.calls)
 	case r.stop == "" && len(r.blocks) == 0:
 		return "", r.fail(model.ErrMalformed, nil, "the reply is marked as complete but holds neither content nor a stop reason")
 	case r.stop == "":
 		r.Note("no stop reason came; the reply was taken as complete because its end was marked")
 		return model.FinishStop, nil
-	case !known && len(calls) > 0:
+	case !known && r.calls > 0:
 		return "", r.fail(model.ErrMalformed, nil, "the reply holds tool calls and ended for an unknown reason, %s; none of them is delivered", r.api.Quoted([]byte(r.stop)))
 	case !known:
 		r.Note(fmt.Sprintf("unknown stop reason %s, taken as end_turn", r.api.Quoted([]byte(r.stop))))
 		return model.FinishStop, nil
-	case r.stop == "stop_sequence" && len(calls) > 0 && !calls[len(calls)-1].whole():
+	case r.stop == "stop_sequence" && !r.lastCallIsWhole():
 		return model.FinishStop, nil // the sequence stood within the input
-	case finish == model.FinishStop && len(calls) > 0:
+	case finish == model.FinishStop && r.calls > 0:
 		return model.FinishToolCalls, nil // what proxies say after calls
-	case finish == model.FinishToolCalls && len(calls) == 0 && len(r.blocks) == 0:
+	case finish == model.FinishToolCalls && r.calls == 0 && len(r.blocks) == 0:
 		return "", r.fail(model.ErrMalformed, nil, "the stop reason is %q but neither a call nor text came", r.stop)
-	case finish == model.FinishToolCalls && len(calls) == 0:
+	case finish == model.FinishToolCalls && r.calls == 0:
 		r.Note("the stop reason says tool calls but none came")
 		return model.FinishStop, nil
 	}
 	return finish, nil
+}
+
+// lastCallIsWhole reports whether the input of the last call is all of a JSON value,
+// or there is no call.
+func (r *reply) lastCallIsWhole() bool {
+	for _, b := range slices.Backward(r.blocks) {
+		if b.kind == kindCall {
+			return b.whole()
+		}
+	}
+	return true
 }
 
 // paused reports whether the endpoint wants to be asked to go on.

@@ -34,6 +34,7 @@ type reply struct {
 	used   func(id string) bool
 
 	blocks []*part
+	calls  int             // how many of them are calls
 	said   strings.Builder // all text so far
 	stop   string          // the stop reason as sent, "" if none came
 	done   bool
@@ -64,7 +65,7 @@ func (r *reply) Partial() string {
 
 // Position says how far the reply got.
 func (r *reply) Position() string {
-	return fmt.Sprintf("after %d events (%d bytes of text, %d tool calls begun)", r.events, r.said.Len(), len(r.calls()))
+	return fmt.Sprintf("after %d events (%d bytes of text, %d tool calls begun)", r.events, r.said.Len(), r.calls)
 }
 
 // State says how far the reply has come. A reply that asks for tools isn't complete
@@ -73,21 +74,11 @@ func (r *reply) State() httpapi.State {
 	switch {
 	case r.done:
 		return httpapi.Done
-	case r.stop != "" && (len(r.calls()) == 0 || withholds(r.stop)):
+	case r.stop != "" && (r.calls == 0 || withholds(r.stop)):
 		return httpapi.Ended
 	default:
 		return httpapi.Open
 	}
-}
-
-func (r *reply) calls() []*part {
-	var out []*part
-	for _, b := range r.blocks {
-		if b.kind == kindCall {
-			out = append(out, b)
-		}
-	}
-	return out
 }
 
 // fail returns an error that carries the text so far.
