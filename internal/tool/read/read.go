@@ -1,8 +1,9 @@
 // Package read is the tool that shows files and folders to the model.
 //
 // It guarantees that what it shows of a file is bounded, numbered and says what was
-// left out, that bytes which aren't text are never shown as if they were, and that
-// every file it showed is known to the Tracker afterwards.
+// left out, that bytes which aren't text are never shown as if they were, that an image
+// is given as one only if its head and its end are those of an image, and that every
+// file it showed is known to the Tracker afterwards.
 //
 // Do not assume that the text is harmless: it is whatever the file holds.
 package read
@@ -28,6 +29,8 @@ type Options struct {
 	MaxLine int
 	// MaxEntries is how many entries of a folder are shown; zero means 500.
 	MaxEntries int
+	// Images says that the model takes images; without it they are only named.
+	Images bool
 }
 
 // Tool is the read tool. Make it with New.
@@ -70,10 +73,14 @@ const schema = `{
 
 // Spec returns the tool's description for the model.
 func (t *Tool) Spec() tool.Spec {
+	images := ""
+	if t.o.Images {
+		images = " An image (PNG, JPEG, GIF, WebP) is shown as one."
+	}
 	return tool.Spec{
 		Name: "read", Version: "1", Schema: []byte(schema),
 		Description: fmt.Sprintf("Show a text file with line numbers, or list a folder. Up to %d lines are shown at a time; the answer says where to go on. "+
-			"Each line is its number, a tab, and the text; the number and the tab are not part of the file. Read a file before you overwrite it.", t.o.MaxLines),
+			"Each line is its number, a tab, and the text; the number and the tab are not part of the file.%s Read a file before you overwrite it.", t.o.MaxLines, images),
 	}
 }
 
@@ -106,6 +113,13 @@ func (t *Tool) Run(ctx context.Context, g tool.Grant) (tool.Result, error) {
 		return tool.Fail(err.Error()), nil
 	}
 	text, err := workspace.Decode(s.Data)
+	if kind := imageType(s.Data); kind != "" && (err != nil || text.Encoding == workspace.EightBit) {
+		res := t.image(a.Path, kind, s.Data)
+		if !res.IsError {
+			t.tracker.Saw(place.Path, s)
+		}
+		return res, nil
+	}
 	if err != nil {
 		return tool.Fail(fmt.Sprintf("%s is not a text file: %v (%d bytes, %s). Use a program that knows the format.",
 			a.Path, err, len(s.Data), http.DetectContentType(s.Data))), nil
