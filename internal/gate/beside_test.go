@@ -40,6 +40,7 @@ func (r *rig) subscribed(failure, events string, judge ahptest.Judge) *ahptest.F
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() { _ = h.Close() })
+	r.h = h
 	r.opts.Backends = gate.NewBackends(h, gate.Identity{Source: "urn:abhed:test", Session: "s1", Workspace: r.dir, Roots: []string{r.dir}, Model: "p/m", Agent: "main", Version: "test", Mode: "default"}, nil)
 	r.gate = gate.New(r.opts)
 	return fake

@@ -94,6 +94,9 @@ func TestBackendsJudgeElicitations(t *testing.T) {
 		if err != nil || result != tt.want || len(a.asked) != tt.asked {
 			t.Errorf("%s: %s %v, asked %d times", tt.name, result, err, len(a.asked))
 		}
+		if n := r.h.Elicitations().Len(); n != 0 {
+			t.Errorf("%s: %d questions still wait", tt.name, n)
+		}
 		request, shown := "", false
 		for _, q := range fake.Requests() {
 			switch q.Event.Type {
@@ -127,6 +130,9 @@ func TestInterruptedElicitations(t *testing.T) {
 	}}
 	if result, err := r.gate.Elicit(ctx, here, "srv", form, a); err == nil || result != "" {
 		t.Errorf("%s %v", result, err)
+	}
+	if n := r.h.Elicitations().Len(); n != 0 {
+		t.Errorf("%d questions still wait", n)
 	}
 	if result, err := r.gate.Elicit(ctx, here, "srv", form, a); err == nil || result != "" || len(a.asked) != 1 {
 		t.Errorf("%s %v, asked %d times", result, err, len(a.asked))

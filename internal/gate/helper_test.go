@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/abhed/abhed/ahp/harness"
 	"github.com/abhed/abhed/internal/agent"
 	"github.com/abhed/abhed/internal/control"
 	"github.com/abhed/abhed/internal/event"
@@ -103,6 +104,7 @@ type rig struct {
 	env   policy.Env
 	opts  gate.Options
 	known policy.Known
+	h     *harness.Harness // of subscribed
 	calls int
 }
 

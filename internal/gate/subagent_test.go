@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/internal/agent"
@@ -128,23 +129,14 @@ func TestSessionApprovalsAreShared(t *testing.T) {
 	}
 }
 
-// counting is an approver that holds how many questions are open at once.
+// counting is an approver that answers when it is told to.
 type counting struct {
-	mu         sync.Mutex
-	open, most int
-	asked      int
-	entered    chan struct{}
-	answer     chan string // the scope
+	asked  int
+	answer chan string // the scope
 }
 
 func (c *counting) Approve(ctx context.Context, q control.Question) (control.Decision, error) {
-	c.mu.Lock()
-	c.open++
 	c.asked++
-	c.most = max(c.most, c.open)
-	c.mu.Unlock()
-	defer func() { c.mu.Lock(); defer c.mu.Unlock(); c.open-- }()
-	c.entered <- struct{}{}
 	select {
 	case scope := <-c.answer:
 		return control.Decision{Hash: q.Hash, Allow: true, Scope: scope}, nil
@@ -156,33 +148,41 @@ func (c *counting) Approve(ctx context.Context, q control.Question) (control.Dec
 // TestOneQuestionAtATime lets three agents ask at once: the second call is covered by
 // the answer to the first, the third is cancelled while it waits for its turn.
 func TestOneQuestionAtATime(t *testing.T) {
-	r := newRig(t)
-	c := &counting{entered: make(chan struct{}), answer: make(chan string)}
-	r.opts.Approver = c
-	g := gate.New(r.opts)
-	agents := []*gate.Gate{g, r.sub(g, 1, ""), r.sub(g, 2, "")}
-	ctx, cancel := context.WithCancel(t.Context())
-	rulings := make([]agent.Ruling, 3)
-	var work, third sync.WaitGroup
-	work.Go(func() { rulings[0] = r.judgeBy(t.Context(), agents[0], r.dir, "c0", `{"command":"make"}`) })
-	<-c.entered
-	work.Go(func() { rulings[1] = r.judgeBy(t.Context(), agents[1], r.dir, "c1", `{"command":"make"}`) })
-	third.Go(func() { rulings[2] = r.judgeBy(ctx, agents[2], r.dir, "c2", `{"command":"make all"}`) })
-	cancel()
-	third.Wait()
-	if _, ok := rulings[2].(*agent.Cancelled); !ok {
-		t.Errorf("the cancelled one: %s", show(rulings[2]))
-	}
-	c.answer <- event.ScopeSession
-	work.Wait()
-	for i := range 2 {
-		if _, ok := rulings[i].(*agent.Run); !ok {
-			t.Errorf("%d: %s", i, show(rulings[i]))
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		c := &counting{answer: make(chan string)}
+		r.opts.Approver = c
+		g := gate.New(r.opts)
+		agents := []*gate.Gate{g, r.sub(g, 1, ""), r.sub(g, 2, "")}
+		ctx, cancel := context.WithCancel(t.Context())
+		rulings := make([]agent.Ruling, 3)
+		var work sync.WaitGroup
+		ask := func(ctx context.Context, i int, args string) {
+			work.Go(func() { rulings[i] = r.judgeBy(ctx, agents[i], r.dir, fmt.Sprint("c", i), args) })
+			synctest.Wait() // until it waits for the person, or for its turn
 		}
-	}
-	if c.most != 1 || c.asked != 1 {
-		t.Errorf("%d questions at once, %d in all", c.most, c.asked)
-	}
+		ask(t.Context(), 0, `{"command":"make"}`)
+		ask(t.Context(), 1, `{"command":"make"}`)
+		ask(ctx, 2, `{"command":"make all"}`)
+		if c.asked != 1 || rulings[1] != nil || rulings[2] != nil {
+			t.Fatalf("asked %d times, %v", c.asked, rulings)
+		}
+		cancel()
+		synctest.Wait()
+		if _, ok := rulings[2].(*agent.Cancelled); !ok {
+			t.Errorf("the cancelled one: %s", show(rulings[2]))
+		}
+		c.answer <- event.ScopeSession
+		work.Wait()
+		for i := range 2 {
+			if _, ok := rulings[i].(*agent.Run); !ok {
+				t.Errorf("%d: %s", i, show(rulings[i]))
+			}
+		}
+		if c.asked != 1 {
+			t.Errorf("asked %d times", c.asked)
+		}
+	})
 }
 
 // TestSubAgentsAreNoLooser holds that a sub-agent can't be given laxer judges.
