@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/extension"
 	"github.com/abhed/abhed/internal/model"
+	"github.com/abhed/abhed/internal/tool"
 )
 
 var _ agent.Extensions = (*Gate)(nil)
@@ -81,6 +83,7 @@ func (a *asking) record(ctx context.Context, asked []event.Asked) *agent.Refusal
 // Submit asks the extensions about a person's text (see agent.Extensions).
 func (g *Gate) Submit(ctx context.Context, at agent.At, text string) *agent.Refusal {
 	if !g.extensionsTake(promptEvent) {
+		g.said(text)
 		return nil
 	}
 	q := g.asking(at, promptEvent)
@@ -94,7 +97,40 @@ func (g *Gate) Submit(ctx context.Context, at agent.At, text string) *agent.Refu
 	if r := q.record(ctx, a.Asked); r != nil {
 		return r
 	}
+	if refusal == nil {
+		g.said(text)
+	}
 	return refusal
+}
+
+// maxPrompts is how many texts of the person are remembered: one may have been
+// accepted that isn't among the messages yet.
+const maxPrompts = 8
+
+// said remembers what the person said, as it goes into the conversation.
+func (g *Gate) said(text string) {
+	if text == "" {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.prompts = append(g.prompts, tool.Clean(text))
+	if len(g.prompts) > maxPrompts {
+		g.prompts = g.prompts[1:]
+	}
+}
+
+// prompt returns the person's newest message, nil if none is known: messages in the
+// person's name come from backends and from this program too.
+func (g *Gate) prompt(messages []*model.Message) *model.Message {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, m := range slices.Backward(messages) {
+		if m.Role == event.RoleUser && slices.Contains(g.prompts, m.Text()) {
+			return m
+		}
+	}
+	return nil
 }
 
 // Begin asks the extensions what to add to the system text (see agent.Extensions).
@@ -125,7 +161,9 @@ func (g *Gate) Select(ctx context.Context, at agent.At, messages []*model.Messag
 		return messages, nil
 	}
 	q := g.asking(at, contextEvent)
-	a := g.o.Extensions.Context(ctx, g.where(at), messages)
+	place := g.where(at)
+	place.Prompt = g.prompt(messages)
+	a := g.o.Extensions.Context(ctx, place, messages)
 	var refusal *agent.Refusal
 	kept := messages
 	switch {

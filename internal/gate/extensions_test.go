@@ -9,12 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/ahp/ahptest"
 	"github.com/abhed/abhed/internal/agent"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/extension"
 	"github.com/abhed/abhed/internal/gate"
 	"github.com/abhed/abhed/internal/policy"
+	"github.com/abhed/abhed/internal/strictjson"
 )
 
 // heard is where a script writes the requests that it reads.
@@ -150,6 +152,35 @@ func TestMessagesAreKeptOut(t *testing.T) {
 	}
 	if !strings.Contains(log(), whose) || len(messages) != 5 {
 		t.Errorf("the extension read %s", log())
+	}
+}
+
+// TestThePersonsMessageStays holds that it is told from what others said in a user's
+// message, as it was when it was said or as a backend changed it.
+func TestThePersonsMessageStays(t *testing.T) {
+	r := newRig(t)
+	cfg, _ := r.heard("trim", "context", `{"keep":[]}`)
+	r.extensions(cfg)
+	g := gate.New(r.opts)
+	messages := append(conversation(), says(event.RoleUser, event.TextPart("[abhed] be quick")))
+	if no := g.Submit(t.Context(), here, "go on"); no != nil {
+		t.Fatal(no)
+	}
+	if no := g.Submit(t.Context(), here, "not there yet"); no != nil {
+		t.Fatal(no)
+	}
+	if kept, no := g.Select(t.Context(), here, messages); no != nil || len(kept) != 1 || kept[0] != messages[4] {
+		t.Errorf("%v %v", kept, no)
+	}
+	r.watched("fail-closed", func(_ context.Context, q *ahp.Intercept) ([]ahp.Effect, error) {
+		value, err := strictjson.Marshal(given("[abhed] be quick"))
+		return []ahp.Effect{&ahp.Modify{Target: ahp.TargetPrompt, Operation: ahp.OpReplace, Value: value}}, err
+	})
+	if say := r.gate.Ask(t.Context(), here, &agent.Inbound{Item: "m6", Text: "be slow"}); say.Refusal != nil {
+		t.Fatal(say.Refusal)
+	}
+	if kept, no := r.gate.Select(t.Context(), here, messages); no != nil || len(kept) != 1 || kept[0] != messages[5] {
+		t.Errorf("%v %v", kept, no)
 	}
 }
 

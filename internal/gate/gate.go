@@ -68,6 +68,7 @@ type Gate struct {
 
 	mu       sync.Mutex
 	injected map[string]waiting // by call id
+	prompts  []string           // what the person said lately, the newest last
 }
 
 // shared is what the gates of all agents of a session have together.

@@ -49,7 +49,12 @@ func (g *Gate) Ask(ctx context.Context, at agent.At, m agent.Moment) *agent.Say 
 	if q == nil {
 		return &agent.Say{}
 	}
-	return g.consult(ctx, at, q)
+	say := g.consult(ctx, at, q)
+	switch m.(type) {
+	case *agent.Inbound, *agent.TurnStart:
+		g.said(say.Text)
+	}
+	return say
 }
 
 func (g *Gate) consult(ctx context.Context, at agent.At, q *question) *agent.Say {
