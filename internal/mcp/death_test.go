@@ -20,7 +20,7 @@ import (
 func TestCrashInACall(t *testing.T) {
 	t.Parallel()
 	s := server(t, "s", script{Tools: named("crash", "echo")})
-	s.Env = []string{"FAKE_TOKEN=very-secret-token"}
+	s.Env = append(s.Env, "FAKE_TOKEN=very-secret-token")
 	r := start(t, mcp.Options{}, s)
 	first := r.States()[0].Pid
 	r.fails("mcp__s__crash", `{}`, "ended during the call: the process ended: exit code 3", "not known", "started again")
@@ -175,7 +175,7 @@ func playParent(log string) {
 		os.Exit(1)
 	}
 	direct := mcp.Server{Name: "direct", Command: self, Args: []string{serverArg, script{Tools: named("x"), Log: log, Stubborn: true}.arg()}}
-	behind := launched(mcp.Server{Name: "behind", Command: self, Args: []string{serverArg, script{Tools: named("x"), Log: log}.arg()}})
+	behind := launched(mcp.Server{Name: "behind", Command: self, Args: []string{serverArg, script{Tools: named("x"), Log: log}.arg()}, Env: []string{raceEnv}})
 	if _, err := mcp.Start(context.Background(), []mcp.Server{direct, behind}, mcp.Options{}); err != nil {
 		os.Exit(1)
 	}

@@ -77,6 +77,8 @@ const (
 	stderrTail = 2 << 10
 	// closeGrace is how long a server may take to end once it is told to.
 	closeGrace = time.Second
+	// streamWait is how long a server over HTTP may take to open its own stream.
+	streamWait = 5 * time.Second
 	// deathWait is how long a failed call waits to learn that the server is dead.
 	deathWait = 500 * time.Millisecond
 	// restartPause is waited before the first restart, and twice as long before each

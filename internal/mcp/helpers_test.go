@@ -17,6 +17,9 @@ import (
 	"github.com/abhed/abhed/internal/tool"
 )
 
+// raceEnv spares a program with the race detector the second that it waits at its end.
+const raceEnv = "GORACE=atexit_sleep_ms=0"
+
 // open is a schema that takes everything.
 const open = `"inputSchema":{"type":"object"}`
 
@@ -43,7 +46,7 @@ func server(t testing.TB, name string, s script) mcp.Server {
 		}
 		arg = "@" + file
 	}
-	return mcp.Server{Name: name, Command: self, Args: []string{serverArg, arg}}
+	return mcp.Server{Name: name, Command: self, Args: []string{serverArg, arg}, Env: []string{raceEnv}}
 }
 
 // rig is a host with what is needed to run its tools.

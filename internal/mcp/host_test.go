@@ -55,7 +55,7 @@ func TestReadOnlyHintChangesNothing(t *testing.T) {
 func TestOneServerDoesNotCostAnother(t *testing.T) {
 	t.Parallel()
 	crash := server(t, "crash", script{Exit: 7})
-	crash.Env = []string{"FAKE_TOKEN=very-secret-token"}
+	crash.Env = append(crash.Env, "FAKE_TOKEN=very-secret-token")
 	slow := server(t, "slow", script{Silent: true, Stubborn: true})
 	slow.StartTimeout = 300 * time.Millisecond
 	missing := mcp.Server{Name: "missing", Command: "/no/such/program"}
@@ -203,7 +203,7 @@ func TestEnvironmentIsSmall(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "env")
 	self := server(t, "s", script{Tools: named("x")})
 	self.Args = []string{"-c", `env > "$1"; exec "$2" "$3" "$4"`, "sh", file, self.Command, self.Args[0], self.Args[1]}
-	self.Command, self.Env = "/bin/sh", []string{"WANTED=yes"}
+	self.Command, self.Env = "/bin/sh", []string{raceEnv, "WANTED=yes"}
 	start(t, mcp.Options{}, self)
 	env, err := os.ReadFile(file)
 	if err != nil || strings.Contains(string(env), "ABHED_API_KEY") || !strings.Contains(string(env), "WANTED=yes") {

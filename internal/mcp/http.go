@@ -117,15 +117,20 @@ func (rt *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	for name, value := range rt.headers {
 		out.Header.Set(name, value)
 	}
+	var late atomic.Bool
 	switch req.Method {
 	case http.MethodGet:
-		defer time.AfterFunc(rt.sideWait, cancel).Stop()
+		defer time.AfterFunc(rt.sideWait, func() { late.Store(true); cancel() }).Stop()
 	case http.MethodDelete:
 		defer time.AfterFunc(rt.endWait, cancel).Stop()
 	}
 	resp, err := rt.base.RoundTrip(out)
 	if err != nil {
 		end()
+		if late.Load() && req.Context().Err() == nil && rt.live.Err() == nil {
+			// A server that doesn't open the stream is one that has none.
+			return &http.Response{StatusCode: http.StatusMethodNotAllowed, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+		}
 		return nil, err
 	}
 	if resp.StatusCode >= 400 {

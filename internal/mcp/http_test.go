@@ -233,9 +233,10 @@ func TestHTTPStreamHangs(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	cfg := w.config()
-	cfg.URL, cfg.StartTimeout = s.URL, 500*time.Millisecond
+	cfg.URL, cfg.StartTimeout = s.URL, 3*time.Second
 	begin := time.Now()
 	r := start(t, mcp.Options{}, cfg)
+	r.works("mcp__web__echo", `{}`, `{}`)
 	r.Close()
 	if took := time.Since(begin); took > 5*time.Second {
 		t.Errorf("start and end took %v", took)

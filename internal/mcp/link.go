@@ -74,7 +74,7 @@ func (l *link) transport() (sdk.Transport, error) {
 		live, cut := context.WithCancel(context.Background())
 		base := s.host.http.Clone()
 		l.cut, l.idle = cut, base.CloseIdleConnections
-		rt := &roundTripper{base: base, origin: s.endpoint, headers: s.cfg.Headers, hear: s.hear, live: live, status: &l.status, sideWait: s.cfg.StartTimeout, endWait: closeGrace}
+		rt := &roundTripper{base: base, origin: s.endpoint, headers: s.cfg.Headers, hear: s.hear, live: live, status: &l.status, sideWait: min(s.cfg.StartTimeout/2, streamWait), endWait: closeGrace}
 		return &sdk.StreamableClientTransport{Endpoint: s.endpoint.String(), HTTPClient: rt.client(), MaxRetries: 2, MaxEventSize: 2*maxMessage + 1<<20}, nil
 	}
 	spec := proc.Spec{

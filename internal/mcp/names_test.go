@@ -11,19 +11,20 @@ import (
 
 	"github.com/abhed/abhed/internal/mcp"
 	"github.com/abhed/abhed/internal/policy"
+	"github.com/abhed/abhed/internal/require"
 )
 
 // TestNamesDontDependOnOrder is I183.
 func TestNamesDontDependOnOrder(t *testing.T) {
 	t.Parallel()
+	sh := require.Path(t, "sh")
 	long := strings.Repeat("x", 70)
-	servers := []mcp.Server{
-		server(t, "a", script{Tools: named("search", long+"1", "do it")}),
-		server(t, "b", script{Tools: named("search", long+"2", "do.it", long+"1")}),
-	}
 	var want []string
 	for i := range 50 {
-		list := slices.Clone(servers)
+		list := []mcp.Server{
+			plain(sh, "a", "search", long+"1", "do it"),
+			plain(sh, "b", "search", long+"2", "do.it", long+"1"),
+		}
 		rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		h, err := mcp.Start(t.Context(), list, mcp.Options{})
 		if err != nil {
@@ -52,6 +53,15 @@ func TestNamesDontDependOnOrder(t *testing.T) {
 			t.Errorf("I183: the name %s has %d characters", n, len(n))
 		}
 	}
+}
+
+// plain returns a server that says its lines after a random while and nothing else;
+// it starts much faster than the fake one.
+func plain(sh, name string, tools ...string) mcp.Server {
+	hello := `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}`
+	list := `{"jsonrpc":"2.0","id":2,"result":{"tools":[` + strings.Join(named(tools...), ",") + `]}}`
+	script := `read a; sleep "$1"; echo "$2"; read b; read c; echo "$3"; read d`
+	return mcp.Server{Name: name, Command: sh, Args: []string{"-c", script, "sh", fmt.Sprintf("0.0%02d", rand.IntN(20)), hello, list}}
 }
 
 // TestLongNames is I184.
@@ -141,9 +151,4 @@ func TestSegmentsAreApart(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "reads the same") {
 		t.Errorf("two servers that read the same: %v", err)
 	}
-}
-
-func ExampleHost_Rules() {
-	fmt.Println(mcp.Segment("a.b") != "a_b")
-	// Output: true
 }

@@ -76,7 +76,7 @@ func TestOutputSchema(t *testing.T) {
 func TestHugeAndBroken(t *testing.T) {
 	t.Parallel()
 	s := server(t, "s", script{Tools: named("huge", "monster", "broken", "badbytes", "refuse", "echo")})
-	s.Env = []string{"FAKE_TOKEN=very-secret-token"}
+	s.Env = append(s.Env, "FAKE_TOKEN=very-secret-token")
 	r := start(t, mcp.Options{}, s)
 	res := r.run("mcp__s__huge", `{}`)
 	if len(res.Content) > 66<<10 || !utf8.ValidString(res.Content) || !strings.HasPrefix(res.Content, "BEGIN") || !strings.HasSuffix(res.Content, "END") || !strings.Contains(res.Content, "of 2097160 bytes cut here") {
