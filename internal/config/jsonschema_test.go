@@ -39,8 +39,20 @@ func TestSchemaAgreesWithLoad(t *testing.T) {
 		`{"sandbox": {"network": 0}}`:    false,
 		`{"extensions": [{}]}`:           false,
 		`{"mcp": {"a": []}}`:             false,
-		`{"models": {"a/b": {"x": 1}}}`:  false,
-		`[]`:                             false,
+		`{"mcp": {"a": {"url": "http://h", "timeout_ms": 1}}, "mcp_budget_tokens": 0}`:              true,
+		`{"mcp": {"a": {"url": "http://h", "timeout_ms": 0}}}`:                                      false,
+		`{"context": {"compaction": "off", "threshold": 0.99, "keep_results": 0, "stub_bytes": 0}}`: true,
+		`{"context": {"threshold": 0.05}}`:                                                          false,
+		`{"context": {"compaction": "on"}}`:                                                         false,
+		`{"tools": {"disabled": ["bash"]}, "skills": {"paths": ["/s"]}}`:                            true,
+		`{"tools": {"disabled": "bash"}}`:                                                           false,
+		`{"skills": {"path": []}}`:                                                                  false,
+		`{"http": {"ca_file": "/c.pem", "stall_seconds": 1, "retries": 0}}`:                         true,
+		`{"http": {"retries": -1}}`:                                                                 false,
+		`{"models": {"a/b": {"images": true}}}`:                                                     true,
+		`{"models": {"a/b": {"images": "yes"}}}`:                                                    false,
+		`{"models": {"a/b": {"x": 1}}}`:                                                             false,
+		`[]`:                                                                                        false,
 	} {
 		var v any
 		if err := json.Unmarshal([]byte(data), &v); err != nil {

@@ -187,6 +187,7 @@ func TestReplies(t *testing.T) {
 		{"half characters before a signed text", frames(text(`a\ud83d`), parts(`{"text":"\ude00b","thoughtSignature":"S"}`), stop), "t:a | t:😀b*S", model.FinishStop, ""},
 		{"a lone half before a thought", frames(text(`\ud83d`), parts(`{"text":"t","thought":true}`), stop), "t:\ufffd | r:t", model.FinishStop, "1 half characters"},
 		{"a lone half at the end of a thought", frames(parts(`{"text":"\ud83d","thought":true}`), stop), "r:\ufffd", model.FinishStop, "1 half characters"},
+		{"a lone half before a call", frames(text(`a\ud83d`), parts(`{"functionCall":{"name":"f"}}`), text(`\ude00`), stop), "t:a\ufffd | c:f{} | t:\ufffd", model.FinishToolCalls, "2 half characters"},
 		{"half characters in arguments", frames(parts(`{"functionCall":{"name":"f","args":{"x":"\ud83d"}}}`), stop), "c:f{\"x\":\"\ufffd\"}", model.FinishToolCalls, ""},
 		{"list of frames", "[" + text("a") + ",\r\n" + text("b") + "\n,\n" + stop + "\n]", "t:ab", model.FinishStop, "one JSON body"},
 		{"list of frames with halves", "[" + text(`a\ud83d`) + "," + text(`\ude00`) + "," + stop + "]", "t:a😀", model.FinishStop, "one JSON body"},
