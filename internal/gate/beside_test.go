@@ -310,3 +310,26 @@ func TestUnrecordedBesideTurnsRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingChangesWithoutBackends holds that every moment stays as it is then, and
+// that nothing is recorded.
+func TestNothingChangesWithoutBackends(t *testing.T) {
+	r := newRig(t)
+	g := gate.New(r.opts)
+	want := map[ahp.EventType]string{
+		ahp.UserMessageInbound: "said", ahp.TurnStart: "said", ahp.UserMessageOutbound: "said", ahp.ContextCompactBefore: "be brief",
+		ahp.ContextCompactAfter: "was said", ahp.UserElicitationResult: "{}",
+	}
+	for _, m := range append(append(moments(), beside()...), &agent.ElicitResult{Result: "{}"}) {
+		if say := g.Ask(t.Context(), here, m); say.Text != want[m.EventType()] || say.Refusal != nil || say.Request != nil || say.Reply != nil {
+			t.Errorf("%s: %+v", m.EventType(), say)
+		}
+		delete(want, m.EventType())
+	}
+	for _, m := range []agent.Moment{&agent.ModelSwitch{}, &agent.ModeChange{}, &agent.TaskChange{}, &agent.Attention{}, &agent.TurnEnd{}} {
+		g.Tell(t.Context(), here, m)
+	}
+	if len(want) > 0 || len(r.log.events) > 0 {
+		t.Errorf("not asked: %v, recorded %v", want, r.log.events)
+	}
+}

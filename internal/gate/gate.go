@@ -1,13 +1,16 @@
 // Package gate decides every tool call, on every surface (gate.md).
 //
-// It guarantees that no extension and no backend makes a verdict less strict,
-// whatever it answers and in whatever order they are configured; that a rewritten
-// call is judged as rewritten and as the model made it, the stricter counting;
-// that a decision is on disk before its permit exists; and that a permit is for
-// exactly the call that was judged.
+// It guarantees that no extension, no backend and no compiled-in hook makes a verdict
+// less strict, whatever it answers and in whatever order they are configured; that a
+// rewritten call is judged as rewritten and as the model made it, the stricter
+// counting; that a decision is on disk before its permit exists; that a permit is for
+// exactly the call that was judged; that whoever judges the main agent judges its
+// sub-agents too; and that a question is on disk before a person is asked, one at a
+// time in a session.
 //
 // Do not assume that a call that was allowed also ran: the loop redeems the
-// permit, and the record holds the outcome.
+// permit, and the record holds the outcome. Do not assume that a picture was
+// reviewed: extensions see the text that it came with.
 package gate
 
 import (

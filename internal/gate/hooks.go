@@ -45,14 +45,37 @@ type question struct {
 // Ask asks the backends about m (see agent.Hooks). What it returns is on disk. If
 // the record can't be written, or the backends can't even be addressed, it refuses.
 func (g *Gate) Ask(ctx context.Context, at agent.At, m agent.Moment) *agent.Say {
+	if g.o.Backends == nil {
+		return unasked(m)
+	}
 	q := g.question(at, m)
 	if q == nil {
-		return &agent.Say{}
+		return unasked(m)
 	}
 	say := g.consult(ctx, at, q)
 	switch m.(type) {
 	case *agent.Inbound, *agent.TurnStart:
 		g.said(say.Text)
+	}
+	return say
+}
+
+// unasked is what comes of m where there is nobody to ask: it stays as it is.
+func unasked(m agent.Moment) *agent.Say {
+	say := &agent.Say{}
+	switch m := m.(type) {
+	case *agent.Inbound:
+		say.Text = m.Text
+	case *agent.TurnStart:
+		say.Text = m.Text
+	case *agent.Outbound:
+		say.Text = m.Text
+	case *agent.CompactBefore:
+		say.Text = m.Instructions
+	case *agent.CompactAfter:
+		say.Text = m.Summary
+	case *agent.ElicitResult:
+		say.Text = m.Result
 	}
 	return say
 }

@@ -57,6 +57,9 @@ func (h *Hook) objection(ctx context.Context, c policy.Call, d policy.Declaratio
 		return policy.ObjectDeny(by, fmt.Sprintf("the hook %s failed while it judged the call", h.Name), "internal"), err
 	}
 	reason := tool.Clean(cut(o.Reason(), 4096))
+	if reason == "" {
+		reason = "it gave no reason"
+	}
 	switch {
 	case o.Denies():
 		return policy.ObjectDeny(by, reason, o.Code()), nil
