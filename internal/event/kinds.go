@@ -35,6 +35,8 @@ const (
 	TypeAgentStarted      Type = "agent.started"
 	TypeAgentEnded        Type = "agent.ended"
 	TypeServerChanged     Type = "mcp.changed"
+	TypeRunEnded          Type = "run.ended"
+	TypeSessionForked     Type = "session.forked"
 )
 
 // SessionStarted opens a record.
@@ -65,7 +67,8 @@ type SessionResumed struct {
 	Skipped          []string `json:"skipped,omitempty"`
 }
 
-// SessionEnded closes a run with its reason (abhed.md "Loop").
+// SessionEnded closes a session with the reason of its last run, or why there is
+// none.
 type SessionEnded struct {
 	Reason string `json:"reason"`
 	Detail string `json:"detail,omitempty"`

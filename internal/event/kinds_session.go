@@ -120,6 +120,24 @@ type ServerChanged struct {
 	Tools  []string `json:"tools,omitempty"`
 }
 
+// RunEnded closes one prompt with its reason (abhed.md "Loop").
+type RunEnded struct {
+	Reason string `json:"reason"`
+	Detail string `json:"detail,omitempty"`
+	Turns  int    `json:"turns"`
+	Usage  *Usage `json:"usage,omitzero"`
+	// CostUSD is what it cost with its sub-agents, a JSON number, absent if a price is
+	// unknown.
+	CostUSD Raw `json:"cost_usd,omitzero"`
+}
+
+// SessionForked says that the events before it were another session's, up to its
+// event At.
+type SessionForked struct {
+	From string `json:"from"`
+	At   int64  `json:"at"`
+}
+
 // SetAgent puts the id of a sub-agent into a payload that has one and names none.
 func SetAgent(p Payload, id string) {
 	if f := agentOf(p); f != nil && *f == "" {

@@ -39,6 +39,8 @@ var kinds = []kind{
 	{TypeAgentStarted, func() Payload { return new(AgentStarted) }},
 	{TypeAgentEnded, func() Payload { return new(AgentEnded) }},
 	{TypeServerChanged, func() Payload { return new(ServerChanged) }},
+	{TypeRunEnded, func() Payload { return new(RunEnded) }},
+	{TypeSessionForked, func() Payload { return new(SessionForked) }},
 }
 
 // Types returns the closed set of event types, in a fixed order. The slice is
@@ -151,6 +153,12 @@ func (*AgentEnded) Type() Type { return TypeAgentEnded }
 // Type returns TypeServerChanged.
 func (*ServerChanged) Type() Type { return TypeServerChanged }
 
+// Type returns TypeRunEnded.
+func (*RunEnded) Type() Type { return TypeRunEnded }
+
+// Type returns TypeSessionForked.
+func (*SessionForked) Type() Type { return TypeSessionForked }
+
 // Type returns the type that the record names.
 func (u *Unknown) Type() Type { return u.Kind }
 
@@ -185,5 +193,7 @@ func (*ModelSwitched) payload()     {}
 func (*ModeChanged) payload()       {}
 func (*AgentStarted) payload()      {}
 func (*AgentEnded) payload()        {}
+func (*RunEnded) payload()          {}
+func (*SessionForked) payload()     {}
 func (*ServerChanged) payload()     {}
 func (*Unknown) payload()           {}

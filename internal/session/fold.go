@@ -72,6 +72,9 @@ func (f *Fold) Apply(e event.Event) {
 		if p.AgentID == "" {
 			f.reduce(p)
 		}
+	case *event.RunEnded:
+		f.settle()
+		f.state.Ended, f.state.Reason = true, p.Reason
 	case *event.SessionEnded:
 		f.settle()
 		f.state.Ended, f.state.Reason = true, p.Reason
