@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/abhed/abhed/internal/model"
+	"github.com/abhed/abhed/internal/model/httpapi"
 	"github.com/abhed/abhed/internal/model/modeltest"
 )
 
@@ -177,6 +178,39 @@ func (k *ticker) Read(b []byte) (int, error) {
 	n := copy(b, k.rest)
 	k.rest = k.rest[n:]
 	return n, nil
+}
+
+// TestNoLongWaitAfterTheStopReason has a server that says why it stopped and then
+// nothing more.
+func TestNoLongWaitAfterTheStopReason(t *testing.T) {
+	for name, c := range map[string]struct {
+		block string
+		kind  model.ErrorKind
+	}{
+		"text":   {`{"type":"text","text":"x"}`, ""},
+		"a call": {`{"type":"tool_use","id":"a","name":"read","input":{}}`, model.ErrStalled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				body := ticker{every: time.Millisecond, n: 1, piece: events(blockStart(0, c.block), blockStop(0), ending("end_turn")), last: " "}
+				client := newClient(t, nowhere, func(cfg *Config) {
+					cfg.StallTimeout = time.Hour
+					cfg.HTTPClient = answer(func(ctx context.Context) io.Reader {
+						body.ctx = ctx
+						return io.MultiReader(&body, &ticker{ctx: ctx, every: 24 * time.Hour, n: 1})
+					})
+				})
+				start := time.Now()
+				resp, err := client.Stream(t.Context(), request(user("go")), nil)
+				if took := time.Since(start); took > httpapi.TailWait+time.Second {
+					t.Errorf("took %v", took)
+				}
+				if c.kind == "" && (err != nil || resp.Message.Text() != "x") || c.kind != "" && asError(t, err).Kind != c.kind {
+					t.Errorf("%+v %v", resp, err)
+				}
+			})
+		})
+	}
 }
 
 func TestStallLimits(t *testing.T) {

@@ -131,6 +131,7 @@ func proxyStreams() []streamCase {
 		{"input as a string", events(msgStart, blockStart(0, `{"type":"tool_use","id":"toolu_a","name":"read","input":"{\"path\":\"x\"}"}`), blockStop(0), ending("tool_use"), msgStop), want{calls: one, finish: model.FinishToolCalls}},
 		{"a piece of input as an object", events(msgStart, readCall(0)[0], blockDelta(0, `{"type":"input_json_delta","partial_json":{"path":"x"}}`), ending("tool_use"), msgStop), want{calls: one, finish: model.FinishToolCalls, note: "not ended"}},
 		{"a piece of input and no call", events(msgStart, jsonDelta(0, `{}`), ending("tool_use"), msgStop), want{kind: model.ErrMalformed}},
+		{"a piece of input where text began", events(msgStart, blockStart(0, `{"type":"text","text":""}`), jsonDelta(0, `{}`), ending("tool_use"), msgStop), want{kind: model.ErrMalformed}},
 		{"text where a call began", events(msgStart, readCall(0), textDelta(0, "a"), ending("tool_use"), msgStop), want{text: "a", calls: one, finish: model.FinishToolCalls, note: "without the start"}},
 		{"a call without a name", events(msgStart, blockStart(0, `{"type":"tool_use","id":"a"}`), ending("tool_use"), msgStop), want{kind: model.ErrMalformed}},
 		{"calls and an unknown reason", events(msgStart, readCall(0), ending("whim"), msgStop), want{kind: model.ErrMalformed}},
