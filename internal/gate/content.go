@@ -77,8 +77,9 @@ func canonicalPart(id string, p model.Part) ahp.Part {
 // canonicalRequest returns a request's messages, the system prompt first.
 func (g *Gate) canonicalRequest(system string, messages []*model.Message) []ahp.Message {
 	out := []ahp.Message{ahp.TextMessage(systemItem, ahp.RoleSystem, system)}
+	ids := g.itemIDs(messages)
 	for i, m := range messages {
-		out = append(out, g.canonical(agent.ItemID(i, m), m))
+		out = append(out, g.canonical(ids[i], m))
 	}
 	return out
 }
@@ -223,10 +224,10 @@ func (a *adopted) append(out *model.Message, m *ahp.Message) error {
 // are the conversation's own.
 func (a *adopted) request(was *agent.RequestBefore, list []ahp.Message) (*model.Request, []event.RequestItem, error) {
 	sent := map[string]*model.Message{}
+	ids := a.g.itemIDs(was.Messages)
 	for i, m := range was.Messages {
-		id := agent.ItemID(i, m)
-		sent[id] = m
-		a.know(id, m)
+		sent[ids[i]] = m
+		a.know(ids[i], m)
 	}
 	req := &model.Request{Tools: was.Tools}
 	var items []event.RequestItem

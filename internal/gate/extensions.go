@@ -171,14 +171,9 @@ func (g *Gate) Select(ctx context.Context, at agent.At, messages []*model.Messag
 		refusal = &agent.Refusal{By: named(a.RefusedBy), Reason: a.Reason}
 		q.decide("denied", refusal.By, a.Reason)
 	case a.Keep != nil:
-		kept = nil
-		for i, m := range messages {
-			if a.Keep[i] {
-				kept = append(kept, m)
-			} else {
-				q.d.LeftOut = append(q.d.LeftOut, agent.ItemID(i, m))
-			}
-		}
+		var ids []string
+		kept, ids, q.d.LeftOut = choose(messages, a.Keep)
+		defer g.choice(kept, ids)
 		q.decide("changed", named(a.By...), "")
 	}
 	if r := q.record(ctx, a.Asked); r != nil {
@@ -190,6 +185,40 @@ func (g *Gate) Select(ctx context.Context, at agent.At, messages []*model.Messag
 	return kept, nil
 }
 
+// choose returns the messages to keep with their ids, and the ids of the others.
+func choose(messages []*model.Message, keep []bool) (kept []*model.Message, ids, out []string) {
+	for i, m := range messages {
+		if id := agent.ItemID(i, m); keep[i] {
+			kept, ids = append(kept, m), append(ids, id)
+		} else {
+			out = append(out, id)
+		}
+	}
+	return kept, ids, out
+}
+
+// choice remembers what was kept of a conversation: the ids of messages are those of
+// their places there.
+func (g *Gate) choice(kept []*model.Message, ids []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.chosen, g.chosenIDs = kept, ids
+}
+
+// itemIDs returns the ids of the messages of a request.
+func (g *Gate) itemIDs(messages []*model.Message) []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(messages) > 0 && slices.Equal(messages, g.chosen) {
+		return g.chosenIDs
+	}
+	ids := make([]string, 0, len(messages))
+	for i, m := range messages {
+		ids = append(ids, agent.ItemID(i, m))
+	}
+	return ids
+}
+
 // Compact asks the extensions about a compaction (see agent.Extensions).
 func (g *Gate) Compact(ctx context.Context, at agent.At, messages []*model.Message) (agent.Compaction, *agent.Refusal) {
 	if !g.extensionsTake(compactEvent) {
@@ -197,12 +226,12 @@ func (g *Gate) Compact(ctx context.Context, at agent.At, messages []*model.Messa
 	}
 	q := g.asking(at, compactEvent)
 	a := g.o.Extensions.BeforeCompact(ctx, g.where(at), messages)
-	out := agent.Compaction{Cancel: a.Cancel, Summary: a.Summary, By: named(a.By...)}
+	out := agent.Compaction{Cancel: a.Cancel, Summary: a.Summary, By: strings.Join(a.By, ", ")}
 	switch {
 	case a.Cancel:
-		q.decide("denied", out.By, a.Reason)
+		q.decide("denied", named(a.By...), a.Reason)
 	case a.Summary != nil:
-		q.decide("supplied", out.By, a.Reason)
+		q.decide("supplied", named(a.By...), a.Reason)
 	default:
 		q.d.Reason = a.Reason
 	}

@@ -155,6 +155,37 @@ func TestMessagesAreKeptOut(t *testing.T) {
 	}
 }
 
+// TestKeptMessagesKeepTheirIDs holds that backends know a message by the same id
+// whatever extensions keep out, and so does the record of what backends change.
+func TestKeptMessagesKeepTheirIDs(t *testing.T) {
+	r := newRig(t)
+	cfg, _ := r.heard("trim", "context", `{"keep":[0,4,5]}`)
+	r.extensions(cfg)
+	fake := r.watched("fail-closed", func(_ context.Context, q *ahp.Intercept) ([]ahp.Effect, error) {
+		value, err := strictjson.Marshal([]ahp.Message{ahp.TextMessage("x", ahp.RoleUser, "look")})
+		return []ahp.Effect{&ahp.Modify{Target: ahp.TargetRequest, Operation: ahp.OpMerge, Value: value}}, err
+	})
+	messages := append(conversation(), says(event.RoleUser, event.TextPart("and on")))
+	kept, no := r.gate.Select(t.Context(), here, messages)
+	if no != nil {
+		t.Fatal(no)
+	}
+	say := r.gate.Ask(t.Context(), here, &agent.RequestBefore{Attempt: agent.Attempt{ID: "a", Number: 1}, System: "sys", Messages: kept})
+	if say.Request == nil || len(say.Request.Messages) != 4 || say.Request.Messages[1] != messages[4] {
+		t.Fatalf("%+v", say)
+	}
+	var shown, recorded []string
+	for _, m := range fake.Requests()[0].Event.Items.Messages {
+		shown = append(shown, m.ID)
+	}
+	for _, item := range last[*event.HooksDecided](r.log).Request {
+		recorded = append(recorded, item.ID)
+	}
+	if want := []string{"system", "m1", "m5", "m6"}; !slices.Equal(shown, want) || !slices.Equal(recorded, append(want, "x")) {
+		t.Errorf("backends see %q, recorded %q", shown, recorded)
+	}
+}
+
 // TestThePersonsMessageStays holds that it is told from what others said in a user's
 // message, as it was when it was said or as a backend changed it.
 func TestThePersonsMessageStays(t *testing.T) {
@@ -207,10 +238,10 @@ func TestCompactionsPassTheExtensions(t *testing.T) {
 		r := newRig(t)
 		cfg, log := r.heard("short", "before_compact", reply)
 		c, no := r.extended(cfg).Compact(t.Context(), here, conversation())
-		if no != nil || c.By != "extension short" || c.Cancel != (want == "denied") || (c.Summary != nil) != (want == "supplied") || c.Summary != nil && *c.Summary != "in short" {
+		if no != nil || c.By != "short" || c.Cancel != (want == "denied") || (c.Summary != nil) != (want == "supplied") || c.Summary != nil && *c.Summary != "in short" {
 			t.Errorf("%s: %+v %v", reply, c, no)
 		}
-		if d := last[*event.HooksDecided](r.log); d.EventType != "before_compact" || d.Outcome != want || d.By != c.By {
+		if d := last[*event.HooksDecided](r.log); d.EventType != "before_compact" || d.Outcome != want || d.By != "extension short" {
 			t.Errorf("%s: %+v", reply, d)
 		}
 		if !strings.Contains(log(), `"messages":[{"index":0`) {

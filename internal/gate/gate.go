@@ -23,6 +23,7 @@ import (
 	"github.com/abhed/abhed/internal/control"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/extension"
+	"github.com/abhed/abhed/internal/model"
 	"github.com/abhed/abhed/internal/policy"
 	"github.com/abhed/abhed/internal/strictjson"
 	"github.com/abhed/abhed/internal/tool"
@@ -72,6 +73,9 @@ type Gate struct {
 	mu       sync.Mutex
 	injected map[string]waiting // by call id
 	prompts  []string           // what the person said lately, the newest last
+
+	chosen    []*model.Message // what extensions kept of the conversation last
+	chosenIDs []string
 }
 
 // shared is what the gates of all agents of a session have together.
