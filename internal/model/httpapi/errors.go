@@ -74,7 +74,9 @@ func (a *API) FrameError(data []byte) *model.Error {
 	if !ok || e == (apiError{}) {
 		return a.Fail(model.ErrServer, nil, "the endpoint sent an error inside its reply: %s", a.Quoted(data))
 	}
-	return a.Fail(e.classify(), nil, "the endpoint sent an error inside its reply: %s", a.describe(e))
+	me := a.Fail(e.classify(), nil, "the endpoint sent an error inside its reply: %s", a.describe(e))
+	me.RetryAfter = waitIn(e.message)
+	return me
 }
 
 func (a *API) describe(e apiError) string {
@@ -121,6 +123,9 @@ func (a *API) statusError(resp *http.Response, body []byte) *model.Error {
 	}
 	e.Status = resp.StatusCode
 	e.RetryAfter = retryAfter(resp.Header, time.Now())
+	if e.RetryAfter == 0 && e.Retryable() {
+		e.RetryAfter = waitIn(said.message)
+	}
 	return e
 }
 
@@ -144,6 +149,30 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	}
 	if t, err := http.ParseTime(v); err == nil {
 		return clampWait(t.Sub(now).Seconds())
+	}
+	return 0
+}
+
+// waitIn reads what a message asks to wait, as "please try again in 1m2.5s", where
+// servers have no header for it; 0 if it doesn't.
+func waitIn(message string) time.Duration {
+	message = strings.ToLower(message)
+	for _, lead := range []string{"try again in ", "retry in "} {
+		_, rest, found := strings.Cut(message, lead)
+		if !found {
+			continue
+		}
+		end := strings.IndexFunc(rest, func(r rune) bool { return !strings.ContainsRune("0123456789.hms", r) })
+		if end < 0 {
+			end = len(rest)
+		}
+		amount := strings.TrimRight(rest[:end], ".")
+		if d, err := time.ParseDuration(amount); err == nil {
+			return clampWait(d.Seconds())
+		}
+		if s, err := strconv.ParseFloat(amount, 64); err == nil && strings.HasPrefix(rest[end:], " second") {
+			return clampWait(s)
+		}
 	}
 	return 0
 }

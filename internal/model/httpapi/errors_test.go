@@ -29,3 +29,29 @@ func TestRetryAfter(t *testing.T) {
 		}
 	}
 }
+
+func TestWaitInAMessage(t *testing.T) {
+	for message, want := range map[string]time.Duration{
+		"Rate limit reached. Please try again in 11.5s.":        11500 * time.Millisecond,
+		"Please try again in 720ms. Visit the page to see more": 720 * time.Millisecond,
+		"try again in 7m12.5s":                                  7*time.Minute + 12500*time.Millisecond,
+		"You exceeded your quota.\nPlease retry in 34.5s.":      34500 * time.Millisecond,
+		"Please try again in 20 seconds.":                       20 * time.Second,
+		"Please try again in 20 days.":                          0,
+		"Please try again in a minute":                          0,
+		"Please try again later.":                               0,
+		"Please try again in ":                                  0,
+		"try again in 99999h":                                   maxRetryAfter,
+		"":                                                      0,
+	} {
+		if got := waitIn(message); got != want {
+			t.Errorf("%q: %v, want %v", message, got, want)
+		}
+	}
+	if me := failed(t, 429, `{"error":{"message":"Please try again in 2s."}}`); me.RetryAfter != 2*time.Second {
+		t.Error(me.RetryAfter)
+	}
+	if me := failed(t, 400, `{"error":{"message":"Fix it and try again in 2s."}}`); me.RetryAfter != 0 {
+		t.Error(me.RetryAfter)
+	}
+}
