@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/abhed/abhed/internal/control"
@@ -66,6 +67,8 @@ type fakeSession struct {
 	mode, model string
 	steers      chan string
 
+	ended atomic.Bool // the context of the last prompt has ended
+
 	mu      sync.Mutex
 	seq     int64
 	record  []event.Event
@@ -114,6 +117,8 @@ func (s *fakeSession) Prompt(ctx context.Context, p control.Prompt) control.Answ
 		s.running = false
 		s.mu.Unlock()
 	}()
+	stop := context.AfterFunc(ctx, func() { s.ended.Store(true) })
+	defer stop()
 	s.emit(&event.UserMessage{Text: p.Text})
 	a := s.play(ctx, p.Text)
 	s.emit(&event.SessionEnded{Reason: a.Reason, Detail: a.Detail})
@@ -188,8 +193,11 @@ func (s *fakeSession) playApproval(ctx context.Context, rest string) control.Ans
 	}
 	q := control.Question{Request: "r-" + rest, CallID: "c1", Tool: "bash", Args: `{"command":"ls"}`, Hash: strings.Repeat("b", 64), SessionOffered: rest == "session"}
 	s.emit(&event.ApprovalRequested{Request: q.Request, CallID: q.CallID, Tool: q.Tool, Args: q.Args, Hash: q.Hash, Why: []string{"rules"}, SessionOffered: q.SessionOffered})
-	if rest == "early" {
+	switch rest {
+	case "early":
 		<-s.steers
+	case "never":
+		return said("it was settled without anybody")
 	}
 	d, err := s.start.Approver.Approve(ctx, q)
 	if err != nil {

@@ -138,6 +138,19 @@ func TestQuestionEndsWithTheRun(t *testing.T) {
 	}
 }
 
+// TestQuestionThatNobodyAsks: one that the record told of, and that the engine settled
+// without its approver, ends with the prompt.
+func TestQuestionThatNobodyAsks(t *testing.T) {
+	t.Parallel()
+	c, _ := started(t)
+	c.send(`{"method":"prompt","id":1,"prompt":"approve never"}`)
+	c.replyTo("1", "answer")
+	c.send(`{"method":"approve","id":2,"request":"r-never","hash":"` + strings.Repeat("b", 64) + `"}`)
+	if r := c.replyTo("2", "error"); r.str("code") != "not_found" {
+		t.Errorf("approved after the end: %s", r.line)
+	}
+}
+
 // TestNobodyToAsk: without approve the engine has no approver, and no answer counts.
 func TestNobodyToAsk(t *testing.T) {
 	t.Parallel()
