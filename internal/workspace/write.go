@@ -1,10 +1,12 @@
 package workspace
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -50,15 +52,30 @@ func Write(place policy.Place, old *Snapshot, data []byte) (Snapshot, error) {
 		}
 		return Snapshot{}, t.fail("", err)
 	}
-	info, err := statAt(dir, name)
+	info, err := w.there()
 	if err != nil {
-		return Snapshot{}, t.fail("", err)
-	}
-	// Success means that the bytes are there under this name, not that calls returned.
-	if info.Kind != Regular || info.Dev != w.written.Dev || info.Ino != w.written.Ino || info.Size != int64(len(data)) {
-		return Snapshot{}, t.fail("it was written, but something else has its name now; look at it again", errChanged)
+		return Snapshot{}, err
 	}
 	return NewSnapshot(info, data), nil
+}
+
+// there returns what the written file is, or an error if its bytes are not there under
+// its name: success means that they are, not that calls returned.
+func (w *writer) there() (Info, error) {
+	info, err := statAt(w.dir, w.name)
+	if err != nil {
+		return Info{}, w.fail("", err)
+	}
+	same := info.Kind == Regular && info.Dev == w.written.Dev && info.Ino == w.written.Ino && info.Size == int64(len(w.data))
+	if f, _, err := openRegular(w.dir, w.name); err == nil { // else the umask lets nobody read it
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, int64(len(w.data))+1))
+		same = same && err == nil && bytes.Equal(data, w.data)
+	}
+	if !same {
+		return Info{}, w.fail("it was written, but something else has changed it at the same time; look at it again", errChanged)
+	}
+	return info, nil
 }
 
 type writer struct {
