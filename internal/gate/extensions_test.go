@@ -204,12 +204,13 @@ func TestThePersonsMessageStays(t *testing.T) {
 		t.Errorf("%v %v", kept, no)
 	}
 	r.watched("fail-closed", func(_ context.Context, q *ahp.Intercept) ([]ahp.Effect, error) {
-		value, err := strictjson.Marshal(given("[abhed] be quick"))
+		value, err := strictjson.Marshal(given("go on, slowly"))
 		return []ahp.Effect{&ahp.Modify{Target: ahp.TargetPrompt, Operation: ahp.OpReplace, Value: value}}, err
 	})
 	if say := r.gate.Ask(t.Context(), here, &agent.Inbound{Item: "m6", Text: "be slow"}); say.Refusal != nil {
 		t.Fatal(say.Refusal)
 	}
+	messages = append(conversation(), says(event.RoleUser, event.TextPart("go on, slowly")), says(event.RoleUser, event.TextPart("[abhed] be quick")))
 	if kept, no := r.gate.Select(t.Context(), here, messages); no != nil || len(kept) != 1 || kept[0] != messages[5] {
 		t.Errorf("%v %v", kept, no)
 	}

@@ -50,6 +50,9 @@ func TestImagesOfResults(t *testing.T) {
 		if err != nil || !strings.HasPrefix(f.Content, tt.content) || (len(f.Images) == 1) != tt.kept || !slices.Equal(f.Images, e.Images) {
 			t.Errorf("%s: %+v %v, recorded %+v", tt.name, f, err, e)
 		}
+		if n := len(a.last.Event.Items.Messages[0].Parts); tt.extension != `{}` && n != 1 {
+			t.Errorf("%s: backends see %d parts", tt.name, n)
+		}
 		if tt.kept {
 			parts := a.last.Event.Items.Messages[0].Parts
 			if len(parts) != 2 || parts[1].MediaType != "image/png" || *parts[1].Size != 10 {
