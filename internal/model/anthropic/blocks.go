@@ -18,10 +18,9 @@ const (
 
 // part is a content block as it grows.
 type part struct {
-	at      slot
-	kind    string
-	open    bool
-	altered bool // some of its characters were replaced
+	at   slot
+	kind string
+	open bool
 
 	body      strings.Builder // text, thinking, or the pieces of a call's input
 	join      httpapi.Joiner

@@ -41,6 +41,7 @@ type place struct {
 	markBefore int // of the one before
 	answers    bool
 	thought    bool // thinking was sent since the last turn that isn't of results
+	called     bool // tools were called at any time
 }
 
 // encoder lays requests out. What it hands out is never written to again.
@@ -50,6 +51,7 @@ type place struct {
 type encoder struct {
 	seals   *httpapi.Seals
 	tools   httpapi.ToolList
+	offered []byte // the tools that were last offered, encoded
 	history httpapi.History
 	places  []place
 
@@ -77,22 +79,19 @@ func appendTool(dst []byte, t model.ToolSpec, schema []byte) []byte {
 // says what was left out.
 func (c *Client) body(req *model.Request) (parts [][]byte, note string, err error) {
 	e := c.enc
-	tools, err := e.tools.Encode(req.Tools)
-	if err != nil {
-		return nil, "", c.api.Fail(model.ErrRequest, err, "%v", err)
-	}
 	config, err := e.outputConfig(c.params.effort, req.Output)
 	if err != nil {
 		return nil, "", c.api.Fail(model.ErrRequest, err, "%v", err)
 	}
 	messages := e.history.Encode(req.Messages)
 	at := e.at(len(messages) + 1) // the comma before the first is cut off
+	tools, err := e.toolList(req.Tools, at.called)
+	if err != nil {
+		return nil, "", c.api.Fail(model.ErrRequest, err, "%v", err)
+	}
 	limits, note := c.params.limits(req.MaxOutput, at.answers && !at.thought)
 	parts = append(parts, c.params.start, limits, config)
-	if n := len(tools); n > 0 {
-		parts = append(parts, []byte(`"tools":[`), tools[:n-1], []byte(cacheMark), []byte(`}],`))
-	}
-	parts = append(parts, e.systemText(req.System), []byte(`"messages":[`))
+	parts = append(append(parts, tools...), e.systemText(req.System), []byte(`"messages":[`))
 	done := 0
 	for _, mark := range []int{at.markBefore, at.mark} {
 		if mark > 0 {
@@ -105,6 +104,29 @@ func (c *Client) body(req *model.Request) (parts [][]byte, note string, err erro
 		parts = append(parts, []byte(`]}`))
 	}
 	return append(parts, []byte(`]}`)), note, nil
+}
+
+// toolList returns the slices of the tools member with the comma after it, none for no
+// tools. Where calls are in the history the API wants tools to be named, so that a
+// request without any names those of the one before, and forbids to call them.
+func (e *encoder) toolList(tools []model.ToolSpec, called bool) ([][]byte, error) {
+	tail := `}],`
+	if len(tools) > 0 {
+		enc, err := e.tools.Encode(tools)
+		if err != nil {
+			return nil, err
+		}
+		e.offered = enc
+	} else {
+		if !called {
+			return nil, nil
+		}
+		tail += `"tool_choice":{"type":"none"},`
+		if e.offered == nil {
+			e.offered = []byte(`{"name":"none","description":"Not available.","input_schema":{"type":"object","properties":{}}}`)
+		}
+	}
+	return [][]byte{[]byte(`"tools":[`), e.offered[:len(e.offered)-1], []byte(cacheMark), []byte(tail)}, nil
 }
 
 // systemText returns the system member with the comma after it.
@@ -157,7 +179,7 @@ func (e *encoder) at(n int) place {
 // ends with, which places tells.
 func (e *encoder) appendMessage(dst []byte, m *model.Message) []byte {
 	p := e.at(len(dst))
-	blocks, kind, thought := e.blocks(m)
+	blocks, results, thought := e.blocks(m)
 	if len(blocks) == 0 {
 		return dst
 	}
@@ -188,34 +210,36 @@ func (e *encoder) appendMessage(dst []byte, m *model.Message) []byte {
 			p.answers = false
 		}
 		p.mark = len(dst) - 1
-		p.answers = p.answers || kind == "results"
+		p.answers = p.answers || results
 		p.thought = p.thought && p.answers
 	} else {
 		p.thought = p.thought || thought
+		p.called = p.called || len(m.ToolCalls()) > 0
 	}
 	p.role, p.end = next, len(dst)
 	e.places = append(e.places, p)
 	return dst
 }
 
-// blocks returns the content of m with commas between the blocks.
-func (e *encoder) blocks(m *model.Message) (out []byte, kind string, thought bool) {
+// blocks returns the content of m with commas between the blocks, and whether results
+// of tools or thinking are in it.
+func (e *encoder) blocks(m *model.Message) (out []byte, results, thought bool) {
 	if m.Role == "assistant" {
 		out, thought = e.assistant(m)
-		return out, "", thought
+		return out, false, thought
 	}
 	for _, part := range m.Parts {
 		switch {
 		case part.ToolResult != nil:
 			out = appendResult(comma(out), part.ToolResult)
-			kind = "results"
+			results = true
 		case part.Image != nil:
 			out = appendImage(comma(out), *part.Image)
 		case part.Text != nil && !blank(*part.Text):
 			out = appendText(comma(out), *part.Text)
 		}
 	}
-	return out, kind, false
+	return out, results, false
 }
 
 // assistant returns the blocks of an assistant's message. Thinking after the last text

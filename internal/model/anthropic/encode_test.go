@@ -11,6 +11,9 @@ import (
 	"github.com/abhed/abhed/internal/model"
 )
 
+// standIn is sent where there are calls and no tools (TestCallsNeedTools).
+const standIn = `"tools":[{"name":"none","description":"Not available.","input_schema":{"type":"object","properties":{}},"cache_control":{"type":"ephemeral"}}],"tool_choice":{"type":"none"},`
+
 const at = `,"cache_control":{"type":"ephemeral"}`
 
 func TestEncoding(t *testing.T) {
@@ -47,6 +50,7 @@ func TestEncoding(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got, _ := sent(t, newClient(t, nowhere, nil), &model.Request{Messages: c.ms})
+			got = strings.Replace(got, standIn, "", 1)
 			if d := cmp.Diff(`{"model":"m1","stream":true,"max_tokens":32000,"messages":[`+c.want+`]}`, got); d != "" {
 				t.Error(d)
 			}
@@ -96,6 +100,28 @@ func TestWhatIsCached(t *testing.T) {
 	}
 	if !strings.Contains(next, `"content":"r2"`+at) || !strings.Contains(next, `"two"`+at) || strings.Count(next, "cache_control") != 4 {
 		t.Error(next)
+	}
+}
+
+// TestCallsNeedTools holds that a request without tools, as for a summary, names some
+// where the history has calls, and forbids to call them.
+func TestCallsNeedTools(t *testing.T) {
+	c := newClient(t, nowhere, nil)
+	history := []*model.Message{user("a"), assistant(call1("i", "read", "{}")), tool(result1("i", "r"))}
+	got, _ := sent(t, c, &model.Request{Messages: history})
+	if !strings.Contains(got, standIn) {
+		t.Error(got)
+	}
+	with, _ := sent(t, c, request(history...))
+	if strings.Contains(with, "tool_choice") {
+		t.Error(with)
+	}
+	got, _ = sent(t, c, &model.Request{System: "be brief", Messages: history})
+	if want := strings.Replace(with, `"system"`, `"tool_choice":{"type":"none"},"system"`, 1); got != want {
+		t.Error(cmp.Diff(want, got))
+	}
+	if got, _ = sent(t, c, &model.Request{Messages: history[:1]}); strings.Contains(got, "tool") {
+		t.Error(got)
 	}
 }
 

@@ -75,7 +75,6 @@ func (r *reply) assumed() {
 			r.Note("a block was not ended before the message")
 		}
 		replaced += b.join.Replaced
-		b.altered = b.altered || b.join.Replaced > 0
 	}
 	if replaced > 0 {
 		r.Note(fmt.Sprintf("%d half characters were replaced by U+FFFD", replaced))
@@ -89,7 +88,7 @@ func (r *reply) assumed() {
 func (r *reply) appendPart(parts []model.Part, b *part) []model.Part {
 	s := b.body.String()
 	var seal *model.Seal
-	if b.signature.Len() > 0 && !b.altered {
+	if b.signature.Len() > 0 && !r.altered && b.join.Replaced == 0 {
 		seal = &model.Seal{Origin: r.origin, Kind: b.kind, Data: b.signature.String()}
 	}
 	switch {

@@ -38,10 +38,12 @@ type reply struct {
 	said   strings.Builder // all text so far
 	stop   string          // the stop reason as sent, "" if none came
 	done   bool
-	events int
-	usage  *model.Usage
-	model  string
-	notes  []string
+	// altered says that characters were replaced somewhere, so that no signature fits.
+	altered bool
+	events  int
+	usage   *model.Usage
+	model   string
+	notes   []string
 }
 
 var _ httpapi.Assembler = (*reply)(nil)
@@ -93,9 +95,7 @@ func (r *reply) repair(data []byte) (out []byte, marked bool) {
 	out, lone, marked := httpapi.RepairHalves(data)
 	if lone > 0 && !marked {
 		r.Note("half characters were replaced by U+FFFD")
-		for _, b := range r.blocks {
-			b.altered = true // which of them is not known here
-		}
+		r.altered = true // in which block is not known here
 	}
 	return out, marked
 }

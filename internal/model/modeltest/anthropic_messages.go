@@ -41,6 +41,8 @@ func (s *Server) readMessages(r Request, q *apiRequest) (Request, string) {
 	}
 	last := q.Messages
 	switch {
+	case len(c.used) > 0 && r.Tools == nil:
+		return r, "Requests which include `tool_use` or `tool_result` blocks must define tools"
 	case role != "user" || len(last) == 0:
 		return r, "the last message is not the user's"
 	case c.thinks && !c.thought && last[len(last)-1].Content[0].Type == "tool_result":

@@ -39,7 +39,7 @@ const (
 )
 
 func messagesBody(messages string) string {
-	return `{"model":"m","stream":true,"max_tokens":9,"messages":[` + messages + `]}`
+	return `{"model":"m","stream":true,"max_tokens":9,"tools":[{"name":"f","input_schema":{}}],"messages":[` + messages + `]}`
 }
 
 // thinkingOf is a block of thinking that a server without a key has signed.
@@ -50,7 +50,7 @@ func thinkingOf(s string) string {
 func TestStrictMessages(t *testing.T) {
 	with := func(message, block string) string { return strings.Replace(message, `[{`, `[`+block+`,{`, 1) }
 	on := func(messages string) string {
-		return `{"model":"m","stream":true,"max_tokens":9,"thinking":{"type":"enabled","budget_tokens":8},"messages":[` + messages + `]}`
+		return strings.Replace(messagesBody(messages), `"tools"`, `"thinking":{"type":"enabled","budget_tokens":8},"tools"`, 1)
 	}
 	cases := []struct {
 		body, want string // want "" for a good one
@@ -85,8 +85,10 @@ func TestStrictMessages(t *testing.T) {
 		{strings.Replace(messagesBody(mu), `"max_tokens":9,`, `"max_tokens":9,"seed":1,`, 1), "seed: Extra inputs"},
 		{strings.Replace(messagesBody(mu), `"stream":true,`, "", 1), "stream"},
 		{strings.Replace(messagesBody(mu), `"stream":true,`, `"stream":true,"system":[{"type":"text","text":""}],`, 1), "system.0"},
-		{strings.Replace(messagesBody(mu), `"stream":true,`, `"stream":true,"tools":[],`, 1), "empty list"},
-		{strings.Replace(messagesBody(mu), `"stream":true,`, `"stream":true,"tools":[{"name":"a b","input_schema":{}}],`, 1), `"a b"`},
+		{strings.Replace(messagesBody(mu), `{"name":"f","input_schema":{}}`, ``, 1), "empty list"},
+		{strings.Replace(messagesBody(mu), `"name":"f"`, `"name":"a b"`, 1), `"a b"`},
+		{strings.Replace(messagesBody(mu+","+mc+","+mr), `"tools":[{"name":"f","input_schema":{}}],`, "", 1), "must define tools"},
+		{strings.Replace(messagesBody(mu), `"tools":[{"name":"f","input_schema":{}}],`, "", 1), ""},
 		{on(mu), ""},
 		{on(mu + "," + with(mc, thinkingOf("t")) + "," + mr), ""},
 		{on(mu + "," + mc + "," + mr), "must begin with it"},
@@ -110,7 +112,7 @@ func TestStrictMessages(t *testing.T) {
 
 func TestMessagesInTheCommonForm(t *testing.T) {
 	s := New(t, Turn{Text: "ok", Expect: "r"})
-	body := `{"model":"m","stream":true,"max_tokens":9,"system":[{"type":"text","text":"s",` + mark + `}],"messages":[` + mu + `,` + strings.Replace(mc, `[{`, `[`+thinkingOf("t")+`,{"type":"text","text":"b"},{`, 1) + `,` + mr + `]}`
+	body := `{"model":"m","stream":true,"max_tokens":9,"tools":[{"name":"f","input_schema":{}}],"system":[{"type":"text","text":"s",` + mark + `}],"messages":[` + mu + `,` + strings.Replace(mc, `[{`, `[`+thinkingOf("t")+`,{"type":"text","text":"b"},{`, 1) + `,` + mr + `]}`
 	if status, got := postMessages(t, s, body); status != 200 {
 		t.Fatal(got)
 	}
