@@ -1,0 +1,65 @@
+"""What the test has the Python client do: python3 session.py FOLDER COMMAND..."""
+
+import pathlib
+import sys
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from client import Abhed, AbhedError  # noqa: E402
+
+folder, command = pathlib.Path(sys.argv[1]), sys.argv[2:]
+seqs, steered, hanging, text = [], [], threading.Event(), []
+
+
+def on_event(event):
+    seqs.append(event["seq"])
+    payload = event["payload"]
+    if event["type"] == "approval.requested":
+        wrong = dict(payload, hash="0" * 64)
+        abhed.approve(wrong).add_done_callback(lambda f: settled.append(f.exception().code))
+        abhed.approve(payload, comment="go on").add_done_callback(lambda f: settled.append(f.result()["type"]))
+    elif event["type"] == "tool.started":
+        # The command waits for the file, so that this reaches the running prompt.
+        abhed.steer("and be quick").add_done_callback(went_on)
+    elif event["type"] == "user.message" and payload.get("steered"):
+        steered.append(payload["text"])
+    elif event["type"] == "model.requested" and len(answers) == 1:
+        hanging.set()
+
+
+def went_on(reply):
+    settled.append(reply.result()["type"])
+    (folder / "go").touch()
+
+
+settled, answers = [], []
+abhed = Abhed(command, on_event=on_event, on_delta=lambda d: text.append(d["text"]))
+ready = abhed.start(workspace=str(folder), mode="default", approve="client", deltas=True).result(60)
+assert ready["type"] == "ready" and ready["protocol"] == 1 and "bash" in ready["tools"], ready
+
+answers.append(abhed.prompt("wait for it").result(60))
+assert answers[0]["type"] == "answer" and answers[0]["answer"] == "it is there \u2028 now" and answers[0]["reason"] == "completed", answers
+assert settled == ["usage", "settled", "steered"], settled
+assert steered == ["and be quick"], steered
+assert "".join(text) == answers[0]["answer"], text
+
+second = abhed.prompt("hang")
+assert hanging.wait(60)
+assert abhed.interrupt().result(60)["running"] is True
+try:
+    second.result(60)
+    sys.exit("a prompt that was interrupted was answered")
+except AbhedError as error:
+    assert error.code == "interrupted" and error.reply["reason"] == "user_interrupt", error.reply
+
+usage = abhed.send("usage").result(60)
+assert usage["turns"] >= 2, usage
+try:
+    abhed.send("set_mode", mode="bypass").result(60)
+    sys.exit("the mode was widened")
+except AbhedError as error:
+    assert error.code in ("usage", "config"), error.reply
+assert abhed.send("set_mode", mode="plan").result(60)["mode"] == "plan"
+assert abhed.close() == 0
+assert seqs == list(range(1, len(seqs) + 1)), seqs
+print("ok", ready["session_id"])
