@@ -58,6 +58,8 @@ type Options struct {
 	// parent's, whatever is here, and so are the approvals for the session: none of
 	// them is less strict for a sub-agent.
 	Parent *Gate
+	// ParentCall is the id of the parent's call that started the agent, if known.
+	ParentCall string
 	// Now tells the time; nil means the clock.
 	Now func() time.Time
 }

@@ -89,6 +89,9 @@ func (g *Gate) turnStart(at agent.At, m *agent.TurnStart) *question {
 	q := g.ask(ahp.TurnStart, at)
 	q.event.Trigger, q.event.Items = "user", ahp.MessageItems(ahp.TextMessage(m.Item, ahp.RoleUser, m.Text))
 	q.original = m.Text
+	if p := g.o.Parent; p != nil && g.o.ParentCall != "" {
+		q.event.ParentEventID = p.parents.get(callKey(g.o.ParentCall))
+	}
 	g.parents.set("turn", q.event.ID)
 	q.take = func(out *harness.Outcome, say *agent.Say, _ *event.HooksDecided) error {
 		return prompt(out.Changed, out.Event.Items.Messages, m.Text, say)

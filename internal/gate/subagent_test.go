@@ -21,7 +21,7 @@ import (
 func (r *rig) sub(g *gate.Gate, depth int, dir string) *gate.Gate {
 	o := gate.Options{
 		Tools: r.opts.Tools, Minter: r.opts.Minter, Rules: r.current, Log: r.log,
-		Agent: policy.Agent{ID: fmt.Sprintf("a%d", depth), Depth: depth}, Roots: r.opts.Roots, Parent: g,
+		Agent: policy.Agent{ID: fmt.Sprintf("a%d", depth), Depth: depth}, Roots: r.opts.Roots, Parent: g, ParentCall: "task1",
 	}
 	if dir != "" {
 		o.Roots = []string{dir}
@@ -65,6 +65,10 @@ func TestBackendsKnowTheSubAgent(t *testing.T) {
 	r.env.Mode = policy.ModeBypass
 	fake := r.watched("fail-closed", nil)
 	dir := t.TempDir()
+	if _, ok := r.judgeBy(t.Context(), r.gate, r.dir, "task1", `{"command":"start it"}`).(*agent.Run); !ok {
+		t.Fatal("not permitted")
+	}
+	task := fake.Requests()[0].Event.ID
 	g := r.sub(r.gate, 1, dir)
 	g.SetModel("q/small")
 	if _, ok := r.judgeBy(t.Context(), g, dir, "c", `{"command":"ls"}`).(*agent.Run); !ok {
@@ -77,8 +81,11 @@ func TestBackendsKnowTheSubAgent(t *testing.T) {
 	g.Ask(t.Context(), agent.At{TurnID: "t"}, &agent.TurnStart{Item: "m1", Text: "go"})
 	g.Tell(t.Context(), agent.At{}, &agent.Attention{Kind: "idle"})
 	events := []*ahp.Event{seen(t, fake, ahp.UserAttention)}
-	for _, q := range fake.Requests() {
+	for _, q := range fake.Requests()[1:] {
 		events = append(events, q.Event)
+		if q.Event.Type == ahp.TurnStart && q.Event.ParentEventID != task {
+			t.Errorf("the sub-agent's turn comes from %q, want the call %q", q.Event.ParentEventID, task)
+		}
 	}
 	for _, e := range events {
 		s := e.Session
