@@ -73,13 +73,15 @@ type ToolList struct {
 	// Append adds one tool's encoding; schema is the tool's, or the empty object's
 	// where it has none.
 	Append func(dst []byte, t model.ToolSpec, schema []byte) []byte
+	// Open and Close stand around the tools, if there are some.
+	Open, Close string
 
 	tools []model.ToolSpec
 	enc   []byte
 }
 
-// Encode returns the tools with commas between them, nothing for none. A schema
-// that isn't JSON is an error.
+// Encode returns the tools with commas between them, Open before and Close after
+// them, nothing for none. A schema that isn't JSON is an error.
 func (l *ToolList) Encode(tools []model.ToolSpec) ([]byte, error) {
 	same := slices.EqualFunc(tools, l.tools, func(a, b model.ToolSpec) bool {
 		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
@@ -98,8 +100,13 @@ func (l *ToolList) Encode(tools []model.ToolSpec) ([]byte, error) {
 		}
 		if i > 0 {
 			out = append(out, ',')
+		} else {
+			out = append(out, l.Open...)
 		}
 		out = l.Append(out, t, schema)
+	}
+	if len(tools) > 0 {
+		out = append(out, l.Close...)
 	}
 	l.tools, l.enc = slices.Clone(tools), out
 	return out, nil

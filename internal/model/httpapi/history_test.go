@@ -101,19 +101,22 @@ func TestSeals(t *testing.T) {
 
 func TestToolList(t *testing.T) {
 	encoded := 0
-	l := ToolList{Append: func(dst []byte, t model.ToolSpec, schema []byte) []byte {
+	l := ToolList{Open: "<", Close: ">", Append: func(dst []byte, t model.ToolSpec, schema []byte) []byte {
 		encoded++
 		return append(append(dst, t.Name...), schema...)
 	}}
 	tools := []model.ToolSpec{{Name: "a", Schema: []byte(`{}`)}, {Name: "b"}}
 	for range 3 {
-		if got, err := l.Encode(tools); err != nil || string(got) != `a{},b{"type":"object","properties":{}}` {
+		if got, err := l.Encode(tools); err != nil || string(got) != `<a{},b{"type":"object","properties":{}}>` {
 			t.Errorf("%s %v", got, err)
 		}
 	}
 	tools[0].Name = "c"
-	if got, _ := l.Encode(tools); encoded != 4 || !strings.HasPrefix(string(got), "c{}") {
+	if got, _ := l.Encode(tools); encoded != 4 || !strings.HasPrefix(string(got), "<c{}") {
 		t.Errorf("%d encodings, %s", encoded, got)
+	}
+	if got, err := l.Encode(nil); err != nil || len(got) != 0 {
+		t.Errorf("%s %v", got, err)
 	}
 	if _, err := l.Encode([]model.ToolSpec{{Name: "bad", Schema: []byte(`{`)}}); err == nil || !strings.Contains(err.Error(), `"bad"`) {
 		t.Error(err)

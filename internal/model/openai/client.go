@@ -81,7 +81,7 @@ func (c *Client) Close() { c.api.Close() }
 
 // body lays the request out as slices that are sent one after the other.
 func (c *Client) body(req *model.Request) ([][]byte, error) {
-	tools, err := c.enc.toolList(req.Tools)
+	tools, err := c.enc.tools.Encode(req.Tools)
 	if err != nil {
 		return nil, c.api.Fail(model.ErrRequest, err, "%v", err)
 	}

@@ -31,7 +31,8 @@ type encoder struct {
 
 func newEncoder(field string) *encoder {
 	e := &encoder{field: field}
-	e.history.Append, e.tools.Append = e.appendMessage, appendTool
+	e.history.Append = e.appendMessage
+	e.tools = httpapi.ToolList{Append: appendTool, Open: `"tools":[`, Close: "],"}
 	return e
 }
 
@@ -186,13 +187,4 @@ func appendTool(dst []byte, t model.ToolSpec, schema []byte) []byte {
 		dst = httpapi.AppendQuote(append(dst, `,"description":`...), t.Description)
 	}
 	return append(append(append(dst, `,"parameters":`...), schema...), "}}"...)
-}
-
-// toolList returns the tools member with a comma, or nothing if there are no tools.
-func (e *encoder) toolList(tools []model.ToolSpec) ([]byte, error) {
-	list, err := e.tools.Encode(tools)
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	return append(append([]byte(`"tools":[`), list...), "],"...), nil
 }

@@ -18,7 +18,8 @@ type encoder struct {
 
 func newEncoder(origin string, replay bool) *encoder {
 	e := &encoder{seals: httpapi.Seals{Origin: origin}, replay: replay}
-	e.history.Append, e.tools.Append = e.appendMessage, appendTool
+	e.history.Append = e.appendMessage
+	e.tools = httpapi.ToolList{Append: appendTool, Open: `"tools":[`, Close: "],"}
 	return e
 }
 
@@ -31,15 +32,6 @@ func (e *encoder) instructions(system string) []byte {
 		}
 	}
 	return e.systemEnc
-}
-
-// toolList returns the tools member with a comma, or nothing if there are no tools.
-func (e *encoder) toolList(tools []model.ToolSpec) ([]byte, error) {
-	list, err := e.tools.Encode(tools)
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	return append(append([]byte(`"tools":[`), list...), "],"...), nil
 }
 
 func appendTool(dst []byte, t model.ToolSpec, schema []byte) []byte {
