@@ -62,6 +62,7 @@ func (s *server) handle(l line) {
 			return
 		}
 		fault = s.take(&r)
+		r.text, r.names = nil, nil // a job that waits or runs needs neither
 	}
 	if fault != nil {
 		s.out.atOnce(encodeError(r.id, fault))

@@ -254,6 +254,15 @@ func TestInterruptBeforeTheRun(t *testing.T) {
 	if r := c.replyTo("1", "error"); r.str("reason") != "user_interrupt" {
 		t.Errorf("interrupted: %s", r.line)
 	}
+
+	engine = &fakeEngine{hold: make(chan struct{})}
+	c = connect(t, engine, Options{})
+	c.send(`{"method":"start"}`, `{"method":"compact","id":1}`, `{"method":"interrupt","id":2}`)
+	c.replyTo("2", "interrupted")
+	close(engine.hold)
+	if r := c.replyTo("1", "error"); r.str("code") != "interrupted" {
+		t.Errorf("interrupted: %s", r.line)
+	}
 }
 
 func TestTuneAndLook(t *testing.T) {

@@ -115,6 +115,14 @@ func unstarted(ctx context.Context) *control.Answer {
 	return &control.Answer{Reason: reason, Detail: "the prompt was ended before it began"}
 }
 
+// interruption returns e with the code of what ended ctx, if something did.
+func interruption(ctx context.Context, e *control.Error) *control.Error {
+	if a := unstarted(ctx); a != nil {
+		return &control.Error{Code: codeOf(a.Reason), Msg: e.Msg}
+	}
+	return e
+}
+
 type forkParams struct {
 	At *int64 `json:"at"`
 }
@@ -172,7 +180,7 @@ func (s *server) takeCompact(r *request) *control.Error {
 		c, err := o.session.Tune().Compact(ctx)
 		s.slow.note(o.session, s.out.maxLines)
 		if err != nil {
-			s.out.inOrder(encodeError(r.id, asError(err)))
+			s.out.inOrder(encodeError(r.id, interruption(ctx, asError(err))))
 			return
 		}
 		c.Detail = strings.ToValidUTF8(c.Detail, "\uFFFD")
