@@ -21,7 +21,9 @@ const (
 // carriage return would overwrite is dropped, and bytes that are no text are shown
 // as \xNN. Feed it with write, in pieces of any size, and end with flush.
 type cleaner struct {
-	emit  func([]byte)
+	emit func([]byte)
+	// over, if set, gets a line that is dropped because it is overwritten.
+	over  func([]byte)
 	line  []byte // the line so far that a carriage return may still take back
 	held  []byte // the begin of an escape sequence or of a character
 	state state
@@ -77,9 +79,15 @@ func (c *cleaner) giveUp() {
 		case b == '\t' || b >= ' ' && b < 0x7f:
 			c.put([]byte{b})
 		default:
-			c.put(fmt.Appendf(nil, `\x%02x`, b))
+			c.escaped(b)
 		}
 	}
+}
+
+// escaped shows a byte that is no text.
+func (c *cleaner) escaped(b byte) {
+	const digits = "0123456789abcdef"
+	c.put([]byte{'\\', 'x', digits[b>>4], digits[b&15]})
 }
 
 func (c *cleaner) step(b byte) {
@@ -153,7 +161,7 @@ func (c *cleaner) begin(b byte) {
 		c.held, c.state = c.held[:0], halfRune
 		c.rune(b)
 	default: // the other control characters, NUL and DEL
-		c.put(fmt.Appendf(nil, `\x%02x`, b))
+		c.escaped(b)
 	}
 }
 
@@ -166,9 +174,9 @@ func (c *cleaner) rune(b byte) {
 	r, size := utf8.DecodeRune(c.held)
 	if r == utf8.RuneError && size == 1 {
 		// The first byte is none of a character; the others may begin one.
-		rest := append([]byte(nil), c.held[1:]...)
-		c.put(fmt.Appendf(nil, `\x%02x`, c.held[0]))
+		first, rest := c.held[0], append([]byte(nil), c.held[1:]...)
 		c.drop()
+		c.escaped(first)
 		c.write(rest)
 		return
 	}
@@ -182,6 +190,9 @@ func (c *cleaner) rune(b byte) {
 
 func (c *cleaner) put(p []byte) {
 	if c.returned {
+		if c.over != nil && len(c.line) > 0 {
+			c.over(c.line)
+		}
 		c.returned, c.line = false, c.line[:0]
 	}
 	c.line = append(c.line, p...)

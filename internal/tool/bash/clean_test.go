@@ -3,9 +3,11 @@ package bash
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 )
 
@@ -103,4 +105,34 @@ func BenchmarkClean(b *testing.B) {
 		c.write(text)
 		c.flush()
 	}
+}
+
+// TestLongLine: I129. One line of 1.5 MB costs little, whatever it is made of.
+func TestLongLine(t *testing.T) {
+	for name, unit := range map[string]string{"I129": "x", "beside: characters of several bytes": "é", "beside: bytes that are no text": "\xff", "beside: returns": "\r"} {
+		begin := cpu(t)
+		k := keeper{headMax: 16 << 10, tailMax: 16 << 10}
+		c := cleaner{emit: k.write, over: k.overwritten}
+		line := []byte(strings.Repeat(unit, 1_500_000/len(unit)))
+		for len(line) > 0 {
+			n := min(len(line), 64<<10)
+			c.write(line[:n])
+			line = line[n:]
+		}
+		c.flush()
+		took := cpu(t) - begin
+		if text, _ := k.end(); len(text) > 33<<10 || unit != "\r" && !strings.Contains(text, "bytes left out") || took > allowed {
+			t.Errorf("%s: %d bytes after %v of CPU time", name, len(text), took)
+		}
+	}
+}
+
+// cpu returns the CPU time of this process.
+func cpu(t *testing.T) time.Duration {
+	t.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

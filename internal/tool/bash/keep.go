@@ -10,31 +10,30 @@ import (
 const maxSpill = 64 << 20
 
 // keeper keeps the begin and the end of a text, and the whole of it in a file if
-// there is a folder for that. Bounds are in bytes.
+// there is a folder for that. What a program overwrote on its line is in the file only.
+// Bounds are in bytes.
 type keeper struct {
 	headMax, tailMax int
 	dir              string // "" keeps no file
 
 	head, tail []byte
 	total      int64
-	file       *os.File
-	spilled    int64
-	failed     error
+
+	first   []byte // the begin of the whole text, while there is no file
+	whole   int64  // what the file should hold
+	file    *os.File
+	spilled int64
+	failed  error
 }
 
 func (k *keeper) write(p []byte) {
+	k.spill(p)
 	k.total += int64(len(p))
 	if room := k.headMax - len(k.head); room > 0 {
 		n := min(room, len(p))
 		k.head = append(k.head, p[:n]...)
-		if p = p[n:]; len(p) == 0 {
-			return
-		}
-		k.open()
-	} else if k.file == nil && k.failed == nil && len(p) > 0 {
-		k.open()
+		p = p[n:]
 	}
-	k.spill(p)
 	if len(p) > k.tailMax {
 		p = p[len(p)-k.tailMax:]
 	}
@@ -44,23 +43,32 @@ func (k *keeper) write(p []byte) {
 	k.tail = append(k.tail, p...)
 }
 
-// open starts the file once the text outgrows the head.
-func (k *keeper) open() {
-	if k.dir == "" || k.file != nil || k.failed != nil {
-		return
-	}
-	if k.file, k.failed = os.CreateTemp(k.dir, "output-*.txt"); k.failed == nil {
-		k.spill(k.head)
-	}
+// overwritten takes a line that was overwritten by what follows.
+func (k *keeper) overwritten(line []byte) {
+	k.spill(line)
+	k.spill([]byte{'\n'})
 }
 
+// spill adds to the whole text. The file is made once that outgrows the head.
 func (k *keeper) spill(p []byte) {
-	if k.file == nil || k.failed != nil || k.spilled >= maxSpill {
+	if k.dir == "" || k.failed != nil || len(p) == 0 {
 		return
 	}
-	n, err := k.file.Write(p[:min(int64(len(p)), maxSpill-k.spilled)])
-	k.spilled += int64(n)
-	k.failed = err
+	k.whole += int64(len(p))
+	if k.file == nil {
+		if k.first = append(k.first, p...); len(k.first) <= k.headMax {
+			return
+		}
+		if k.file, k.failed = os.CreateTemp(k.dir, "output-*.txt"); k.failed != nil {
+			return
+		}
+		p, k.first = k.first, nil
+	}
+	if room := maxSpill - k.spilled; room > 0 {
+		n, err := k.file.Write(p[:min(int64(len(p)), room)])
+		k.spilled += int64(n)
+		k.failed = err
+	}
 }
 
 // end returns the kept text with a mark where something is missing. The file stays
@@ -71,11 +79,19 @@ func (k *keeper) end() (text, note string) {
 	if k.file != nil {
 		defer k.file.Close()
 	}
+	more := missing > 0 || k.whole > k.total
+	switch {
+	case !more && k.file != nil:
+		os.Remove(k.file.Name())
+	case k.failed != nil:
+		note = fmt.Sprintf("the full output could not be kept: %v", k.failed)
+	case k.file != nil && k.spilled == k.whole:
+		note = fmt.Sprintf("the full output of %d bytes is in %s", k.whole, k.file.Name())
+	case k.file != nil:
+		note = fmt.Sprintf("the first %d of %d bytes of output are in %s", k.spilled, k.whole, k.file.Name())
+	}
 	if missing <= 0 {
-		if k.file != nil {
-			os.Remove(k.file.Name())
-		}
-		return string(k.head) + string(tail), ""
+		return string(k.head) + string(tail), note
 	}
 	head := k.head
 	for len(head) > 0 && !utf8.Valid(lastRune(head)) { // don't cut a character
@@ -85,14 +101,6 @@ func (k *keeper) end() (text, note string) {
 		tail = tail[1:]
 	}
 	missing = k.total - int64(len(head)) - int64(len(tail))
-	switch {
-	case k.file != nil && k.failed == nil && k.spilled == k.total:
-		note = fmt.Sprintf("the full output of %d bytes is in %s", k.total, k.file.Name())
-	case k.file != nil && k.failed == nil:
-		note = fmt.Sprintf("the first %d of %d bytes of output are in %s", k.spilled, k.total, k.file.Name())
-	case k.failed != nil:
-		note = fmt.Sprintf("the full output could not be kept: %v", k.failed)
-	}
 	return fmt.Sprintf("%s\n… (%d bytes left out) …\n%s", head, missing, tail), note
 }
 

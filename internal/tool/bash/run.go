@@ -68,6 +68,7 @@ func (r *running) run(ctx context.Context, command string) (tool.Result, error) 
 		r.keep.write(p)
 		r.grant.Output(string(p))
 	}
+	r.clean.over = r.keep.overwritten
 	limited, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
 	out := stream{r.clean.write}
