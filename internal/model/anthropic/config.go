@@ -94,7 +94,7 @@ func (cfg *Config) params() (params, error) {
 	if p.maxTokens < 0 || p.maxTokens > maxTokenCount {
 		return p, fmt.Errorf("the output limit is %d tokens; expected a positive count, or 0 for %d", cfg.OutputLimit, DefaultMaxTokens)
 	}
-	list, err := httpapi.Params(cfg.Sampling, paramMembers(), nil, "model", "stream", "system", "tools", "messages")
+	list, err := httpapi.Params(cfg.Sampling, paramMembers(), nil)
 	if err != nil {
 		return p, fmt.Errorf("the Messages API (anthropic): %w", err)
 	}

@@ -36,9 +36,9 @@ func TestEncoding(t *testing.T) {
 			`{"role":"user","content":[{"type":"text","text":"a"` + at + `}]},{"role":"assistant","content":[{"type":"tool_use","id":"i","name":"f","input":{}},{"type":"tool_use","id":"j","name":"g","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":"one"},{"type":"tool_result","tool_use_id":"j","content":"two","is_error":true},{"type":"text","text":"b"` + at + `}]}`},
 		{"invalid arguments, names and ids", []*model.Message{user("a"), assistant(call1("functions.f:0", "a b", `{"x`)), tool(result1("functions.f:0", "r"))},
 			`{"role":"user","content":[{"type":"text","text":"a"` + at + `}]},{"role":"assistant","content":[{"type":"tool_use","id":"functions_f_0_d6bdd4de328a22ed","name":"a_b","input":{"invalid_arguments":"{\"x"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions_f_0_d6bdd4de328a22ed","content":"r"` + at + `}]}`},
-		{"images", []*model.Message{{Role: "user", Parts: []model.Part{{Image: &img}, {Image: &model.Image{MediaType: "image/tiff", Data: "x"}}}}, assistant(call1("i", "f", "{}")),
+		{"images", []*model.Message{{Role: "user", Parts: []model.Part{{Image: &img}, {Image: &model.Image{MediaType: "image/tiff", Data: "x"}}, {Image: &model.Image{MediaType: "image/gif"}}}}, assistant(call1("i", "f", "{}")),
 			tool(model.Part{ToolResult: &model.ToolResult{CallID: "i", Content: "c", Images: []model.Image{img}, IsError: true}})},
-			`{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}},{"type":"text","text":"[an image of type \"image/tiff\" was left out: the API does not take it]"` + at + `}]},{"role":"assistant","content":[{"type":"tool_use","id":"i","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":[{"type":"text","text":"c"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}}]` + at + `}]}`},
+			`{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}},{"type":"text","text":"[an image of type \"image/tiff\" was left out: the API does not take it]"},{"type":"text","text":"[an image of type \"image/gif\" was left out: the API does not take it]"` + at + `}]},{"role":"assistant","content":[{"type":"tool_use","id":"i","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":[{"type":"text","text":"c"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}}]` + at + `}]}`},
 		{"I154 thinking in its place", []*model.Message{user("a"), assistant(thought("hm é\u2028", "c2ln"), say("b"), thought("", "only"), redacted("blob"), call1("i", "f", "{}"), thought("last", "cut")), tool(result1("i", "r"))},
 			`{"role":"user","content":[{"type":"text","text":"a"` + at + `}]},{"role":"assistant","content":[{"type":"thinking","thinking":"hm é` + "\u2028" + `","signature":"c2ln"},{"type":"text","text":"b"},{"type":"thinking","thinking":"","signature":"only"},{"type":"redacted_thinking","data":"blob"},{"type":"tool_use","id":"i","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":"r"` + at + `}]}`},
 		{"I156 no foreign or unsigned thinking", []*model.Message{user("a"), assistant(foreign, thought("unsigned", ""), say("b")), user("c")},
@@ -119,6 +119,9 @@ func TestCallsNeedTools(t *testing.T) {
 	got, _ = sent(t, c, &model.Request{System: "be brief", Messages: history})
 	if want := strings.Replace(with, `"system"`, `"tool_choice":{"type":"none"},"system"`, 1); got != want {
 		t.Error(cmp.Diff(want, got))
+	}
+	if got, _ = sent(t, c, &model.Request{Messages: append(history, assistant(say("b")), user("c"))}); !strings.Contains(got, "tool_choice") {
+		t.Error(got)
 	}
 	if got, _ = sent(t, c, &model.Request{Messages: history[:1]}); strings.Contains(got, "tool") {
 		t.Error(got)

@@ -157,6 +157,19 @@ func TestI156AnotherProvidersThinking(t *testing.T) {
 	}
 }
 
+// TestNoSealWhereCharactersWereReplaced has a frame whose half character can't be
+// joined, since it holds one of those that stand for halves.
+func TestNoSealWhereCharactersWereReplaced(t *testing.T) {
+	in := events(msgStart, blockStart(0, `{"type":"thinking","thinking":"`+"\U0010f9ff"+` \ud83d","signature":"s"}`), blockStop(0), blockStart(1, `{"type":"text","text":"x"}`), blockStop(1), ending("end_turn"), msgStop)
+	resp, err := streamBytes(t, strings.NewReader(in), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]model.Part{thought("\U0010f9ff \ufffd", ""), say("x")}, resp.Message.Parts); d != "" || !strings.Contains(resp.Note, "half characters") {
+		t.Error(d, resp.Note)
+	}
+}
+
 // TestSealsOfAReply holds what of the thinking can be sent back.
 func TestSealsOfAReply(t *testing.T) {
 	in := events(msgStart,

@@ -211,6 +211,15 @@ func TestPause(t *testing.T) {
 	}
 }
 
+func TestNameOfTheModel(t *testing.T) {
+	for name, want := range map[string]string{"claude-x": "claude-x", strings.Repeat("x", 300): ""} {
+		resp, err := streamBytes(t, strings.NewReader(events(strings.Replace(msgStart, "claude-x", name, 1), ending("end_turn"), msgStop)), nil)
+		if err != nil || resp.Model != want {
+			t.Errorf("model %q, %v", resp.Model, err)
+		}
+	}
+}
+
 func TestIDsStayUniqueOverASession(t *testing.T) {
 	in := events(msgStart, readCall(0), blockStart(1, `{"type":"tool_use","id":"toolu_a","name":"list"}`), blockStop(1), blockStart(2, `{"type":"tool_use","name":"list"}`), blockStop(2), ending("tool_use"), msgStop)
 	c := newClient(t, nowhere, func(cfg *Config) { cfg.HTTPClient = answerText(in) })

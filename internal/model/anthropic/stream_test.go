@@ -3,6 +3,7 @@ package anthropic
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -139,8 +140,15 @@ func proxyStreams() []streamCase {
 		{"tool_use and no call", events(msgStart, blockStart(0, `{"type":"text","text":"a"}`), blockStop(0), ending("tool_use"), msgStop), want{text: "a", finish: model.FinishStop, note: "none came"}},
 		{"an end and nothing else", events(msgStop), want{kind: model.ErrMalformed}},
 		{"a second message", events(msgStart, blockStart(0, `{"type":"text","text":"a"}`), msgStart), want{text: "a", kind: model.ErrMalformed}},
+	}
+}
+
+// oddStreams are what shouldn't be sent, and is.
+func oddStreams() []streamCase {
+	return []streamCase{
 		{"pings alone", events(`{"type":"ping"}`, `{"type":"ping"}`) + ": keep-alive\n\n", want{kind: model.ErrCut}},
 		{"I149 an error without a name", events(msgStart, blockStart(0, `{"type":"text","text":""}`), textDelta(0, "ab"), `{"error":{"message":"upstream failed"}}`), want{text: "ab", kind: model.ErrServer}},
+		{"an error without an error member", `data: {"type":"error","message":"upstream failed"}` + "\n\n", want{kind: model.ErrServer}},
 		{"an empty error", events(msgStart, blockStart(0, `{"type":"text","text":"a"}`), blockStop(0), `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"error":null}`, `{"type":"message_stop","error":{}}`), want{text: "a", finish: model.FinishStop}},
 		{"half characters", events(msgStart, blockStart(0, `{"type":"text","text":""}`), textDelta(0, `a\ud83d`), textDelta(0, `\ude00b`), blockStop(0), ending("end_turn"), msgStop), want{text: "a😀b", finish: model.FinishStop}},
 		{"half of a character", events(msgStart, blockStart(0, `{"type":"text","text":""}`), textDelta(0, `a\ud83d`), blockStop(0), ending("end_turn"), msgStop), want{text: "a\ufffd", finish: model.FinishStop, note: "1 half characters"}},
@@ -153,6 +161,10 @@ func proxyStreams() []streamCase {
 		{"no type", events(`{"x":1}`), want{kind: model.ErrMalformed}},
 		{"a web page", "<html>", want{kind: model.ErrMalformed}},
 	}
+}
+
+func allStreams() []streamCase {
+	return slices.Concat(anthropicStreams(), proxyStreams(), oddStreams())
 }
 
 func (w want) check(t testing.TB, got *collect, resp *model.Response, err error) {
@@ -183,7 +195,7 @@ func (w want) check(t testing.TB, got *collect, resp *model.Response, err error)
 }
 
 func TestStreams(t *testing.T) {
-	for _, c := range append(anthropicStreams(), proxyStreams()...) {
+	for _, c := range allStreams() {
 		t.Run(c.name, func(t *testing.T) {
 			var got collect
 			resp, err := streamBytes(t, strings.NewReader(c.in), got.add)
@@ -214,7 +226,7 @@ func (c *cutReader) Read(b []byte) (int, error) {
 // TestSplitAnywhere splits two streams with characters of several bytes at every byte,
 // and the others at every 53rd: they mean the same.
 func TestSplitAnywhere(t *testing.T) {
-	for i, c := range append(anthropicStreams(), proxyStreams()...) {
+	for i, c := range allStreams() {
 		step := 53
 		if c.name == "text" || c.name == "thinking" {
 			step = 1
@@ -234,7 +246,7 @@ func TestSplitAnywhere(t *testing.T) {
 // at others: what is delivered then is all of them, and only after the stop reason and
 // the end.
 func TestI150NoCallOfACutStream(t *testing.T) {
-	for i, c := range append(anthropicStreams(), proxyStreams()...) {
+	for i, c := range allStreams() {
 		if c.want.calls == nil {
 			continue
 		}

@@ -47,14 +47,13 @@ func thinkingOf(s string) string {
 	return `{"type":"thinking","thinking":"` + s + `","signature":"` + seal("", s) + `"}`
 }
 
-func TestStrictMessages(t *testing.T) {
+// strictCases are requests and what is said of them, "" of a good one.
+func strictCases() [][2]string {
 	with := func(message, block string) string { return strings.Replace(message, `[{`, `[`+block+`,{`, 1) }
 	on := func(messages string) string {
 		return strings.Replace(messagesBody(messages), `"tools"`, `"thinking":{"type":"enabled","budget_tokens":8},"tools"`, 1)
 	}
-	cases := []struct {
-		body, want string // want "" for a good one
-	}{
+	return [][2]string{
 		{messagesBody(mu), ""},
 		{messagesBody(mu + "," + ma + "," + mu), ""},
 		{messagesBody(mu + "," + mc + "," + mr + "," + ma + "," + mu), ""},
@@ -95,16 +94,20 @@ func TestStrictMessages(t *testing.T) {
 		{strings.Replace(on(mu), `"stream":true,`, `"stream":true,"temperature":1,`, 1), "temperature"},
 		{strings.Replace(on(mu), `:8}`, `:9}`, 1), "must be greater"},
 	}
-	for _, c := range cases {
+}
+
+func TestStrictMessages(t *testing.T) {
+	for _, c := range strictCases() {
+		body, want := c[0], c[1]
 		s := Start(Options{APIKey: "k", Turns: []Turn{{Text: "ok"}}})
-		status, got := postMessages(t, s, c.body)
+		status, got := postMessages(t, s, body)
 		v := strings.Join(s.Violations(), "\n")
-		if c.want == "" && (status != 200 || v != "" || !strings.Contains(got, "message_stop")) {
-			t.Errorf("%s: %d %q %s", c.body, status, v, got)
+		if want == "" && (status != 200 || v != "" || !strings.Contains(got, "message_stop")) {
+			t.Errorf("%s: %d %q %s", body, status, v, got)
 		}
-		seals := c.want == "signature" // refused, but no violation
-		if c.want != "" && (status != 400 || !strings.Contains(got, "invalid_request_error") || strings.Contains(v, c.want) == seals || seals && !strings.Contains(got, c.want)) {
-			t.Errorf("%s: %d, violations %q, want %q: %s", c.body, status, v, c.want, got)
+		seals := want == "signature" // refused, but no violation
+		if want != "" && (status != 400 || !strings.Contains(got, "invalid_request_error") || strings.Contains(v, want) == seals || seals && !strings.Contains(got, want)) {
+			t.Errorf("%s: %d, violations %q, want %q: %s", body, status, v, want, got)
 		}
 		s.Close()
 	}
