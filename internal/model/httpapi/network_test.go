@@ -137,8 +137,6 @@ func TestAuthoritiesAdd(t *testing.T) {
 		want []bool
 	}{
 		{"neither", []string{dir}, []bool{true, false, false}},
-		{"variable", []string{dir, "SSL_CERT_FILE=" + envFile}, []bool{true, true, false}},
-		{"setting", []string{dir, "HTTPAPI_TEST_CA=" + configFile}, []bool{true, false, true}},
 		{"both", []string{dir, "SSL_CERT_FILE=" + envFile, "HTTPAPI_TEST_CA=" + configFile}, []bool{true, true, true}},
 		{"both, nothing else", []string{none, "SSL_CERT_FILE=" + envFile, "HTTPAPI_TEST_CA=" + configFile}, []bool{false, true, true}},
 	}
@@ -153,15 +151,30 @@ func TestAuthoritiesAdd(t *testing.T) {
 			}
 		}
 	}
-	if got := asProgram(t, urls[:1], dir, "SSL_CERT_FILE=/nonexistent/ca.pem")[system]; !strings.Contains(got, "refused at start") || !strings.Contains(got, "$SSL_CERT_FILE") || !strings.Contains(got, "/nonexistent/ca.pem") {
-		t.Error(got)
-	}
+}
+
+// TestWrongAuthorityFiles are errors at the start (I197).
+func TestWrongAuthorityFiles(t *testing.T) {
+	_, good := authority(t)
 	notPEM := filepath.Join(t.TempDir(), "x.pem")
 	if err := os.WriteFile(notPEM, []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := asProgram(t, urls[:1], dir, "SSL_CERT_FILE="+notPEM)[system]; !strings.Contains(got, "holds no PEM certificate") {
-		t.Error(got)
+	for _, c := range []struct{ env, setting, want string }{
+		{"", "", ""}, {good, good, ""},
+		{"/nonexistent/ca.pem", "", "$SSL_CERT_FILE: open /nonexistent/ca.pem"},
+		{"", "/nonexistent/ca.pem", "ca_file: open /nonexistent/ca.pem"},
+		{notPEM, good, "$SSL_CERT_FILE " + notPEM + " holds no PEM certificate"},
+		{good, notPEM, "ca_file " + notPEM + " holds no PEM certificate"},
+	} {
+		t.Setenv("SSL_CERT_FILE", c.env)
+		a, err := New(Config{BaseURL: "https://host", Model: "m", Name: "test", CAFile: c.setting})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if (a != nil) != (err == nil) {
+			t.Errorf("%+v: an API and an error", c)
+		}
 	}
 }
 
@@ -193,39 +206,67 @@ func TestBundleOfTheSystemStays(t *testing.T) {
 	}
 }
 
-// TestProxyVariables asks by https for hosts that the proxy serves and hosts that
-// NO_PROXY names (I198).
+// seen is what a proxy was asked for.
+type seen struct {
+	mu         sync.Mutex
+	asked      []string
+	authorized int
+}
+
+func (s *seen) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, r.Method+" "+r.Host)
+	if r.Header.Get("Proxy-Authorization") != "" {
+		s.authorized++
+	}
+	http.Error(w, "no", http.StatusBadGateway)
+}
+
+// take returns what was asked since the last call, and how often with a password.
+func (s *seen) take() ([]string, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked, n := s.asked, s.authorized
+	s.asked, s.authorized = nil, 0
+	return asked, n
+}
+
+// TestProxyVariables asks for hosts that the proxy serves and hosts that NO_PROXY
+// names (I198).
 func TestProxyVariables(t *testing.T) {
-	var mu sync.Mutex
-	var connects, auth []string
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		connects, auth = append(connects, r.Method+" "+r.Host), append(auth, r.Header.Get("Proxy-Authorization"))
-		mu.Unlock()
-		http.Error(w, "no", http.StatusBadGateway)
-	}))
+	var saw seen
+	proxy := httptest.NewServer(&saw)
 	defer proxy.Close()
+	direct := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer direct.Close()
 	withPassword := strings.Replace(proxy.URL, "http://", "http://u:secretpass@", 1)
-	urls := []string{"https://model.invalid/v1", "https://inner.corp/v1", "https://10.255.255.1:9/v1", "https://localhost:9/v1"}
-	for _, name := range []string{"HTTPS_PROXY NO_PROXY", "https_proxy no_proxy"} {
-		yes, no, _ := strings.Cut(name, " ")
-		connects, auth = nil, nil
-		said := asProgram(t, urls, yes+"="+withPassword, no+"=localhost,.corp,10.0.0.0/8")
-		if !slices.Equal(connects, []string{"CONNECT model.invalid:443"}) || auth[0] == "" {
-			t.Errorf("%s: the proxy saw %q", name, connects)
+	secure, plain := "https://model.invalid/v1", "http://model.invalid/v1"
+	listed := []string{"https://inner.corp/v1", "http://inner.corp/v1", "https://10.255.255.1:9/v1", "https://localhost:9/v1"}
+	for _, names := range [][3]string{{"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"}, {"https_proxy", "http_proxy", "no_proxy"}} {
+		said := asProgram(t, append(listed, secure, plain, direct.URL), names[0]+"="+withPassword, names[1]+"="+proxy.URL, names[2]+"=localhost,.corp,10.0.0.0/8")
+		asked, authorized := saw.take()
+		if !slices.Equal(asked, []string{"CONNECT model.invalid:443", "POST model.invalid"}) || authorized != 1 {
+			t.Errorf("%s: the proxy saw %q, %d of them with the password", names[0], asked, authorized)
 		}
-		if got := said[urls[0]]; !strings.Contains(got, "through the proxy "+proxy.URL) || strings.Contains(got, "secretpass") {
-			t.Errorf("%s: %s", name, got)
+		if got := said[secure]; !strings.Contains(got, "through the proxy "+proxy.URL) || strings.Contains(got, "secretpass") {
+			t.Errorf("%s: %s", names[0], got)
 		}
-		for _, u := range urls[1:] {
+		for _, u := range listed {
 			if got := said[u]; !strings.HasPrefix(got, "failed") || strings.Contains(got, "proxy") {
-				t.Errorf("%s: %s: %s", name, u, got)
+				t.Errorf("%s: %s: %s", names[2], u, got)
 			}
+		}
+		if got := said[direct.URL]; got != "answered" {
+			t.Errorf("%s: loopback: %s", names[1], got)
 		}
 	}
 	refused := strings.TrimSuffix(modeltest.RefusedURL(t), "/v1")
-	got := asProgram(t, urls[:1], "HTTPS_PROXY="+strings.Replace(refused, "http://", "http://u:secretpass@", 1))[urls[0]]
-	if !strings.Contains(got, "refused") || !strings.Contains(got, "through the proxy "+refused) || strings.Contains(got, "secretpass") {
+	said := asProgram(t, []string{secure, plain}, "HTTPS_PROXY="+strings.Replace(refused, "http://", "http://u:secretpass@", 1), "HTTP_PROXY=http://u:secretpass@a b")
+	if got := said[secure]; !strings.Contains(got, "refused") || !strings.Contains(got, "through the proxy "+refused) || strings.Contains(got, "secretpass") {
+		t.Error(got)
+	}
+	if got := said[plain]; !strings.Contains(got, "through the proxy") || strings.Contains(got, "secretpass") {
 		t.Error(got)
 	}
 }

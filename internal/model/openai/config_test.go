@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/pem"
-	"errors"
 	"io"
 	"log"
 	"math"
@@ -10,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -210,61 +208,5 @@ func TestConnectionIsKept(t *testing.T) {
 	s.Close()
 	if connections != 1 {
 		t.Errorf("%d connections for 5 calls in a row", connections)
-	}
-}
-
-// TestProxyHelper is no test: it is what TestProxy runs, because a process reads
-// the proxy variables once.
-func TestProxyHelper(t *testing.T) {
-	base := os.Getenv("PROXY_HELPER_URL")
-	if base == "" {
-		t.Skip("run by TestProxy")
-	}
-	c := newClient(t, base, nil)
-	resp, err := c.Stream(t.Context(), request(user("go")), nil)
-	var me *model.Error
-	switch {
-	case err == nil:
-		t.Logf("said %s", resp.Message.Text())
-	case errors.As(err, &me):
-		t.Logf("failed %s: %v", me.Kind, err)
-	}
-}
-
-func TestProxy(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	direct := modeltest.New(t, modeltest.Turn{Text: "directly"})
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodConnect {
-			http.Error(w, "no", http.StatusBadGateway)
-			return
-		}
-		_, _ = w.Write([]byte(frames(delta1(`{"content":"by proxy for `+r.URL.Host+`"}`), "[DONE]")))
-	}))
-	defer proxy.Close()
-	refused := strings.TrimSuffix(strings.TrimPrefix(modeltest.RefusedURL(t), "http://"), "/v1")
-	cases := []struct{ name, url, variable, want string }{
-		{"plain", "http://model.invalid/v1", "HTTP_PROXY=" + proxy.URL, "said by proxy for model.invalid"},
-		{"lower case", "http://model.invalid/v1", "http_proxy=" + proxy.URL, "said by proxy for model.invalid"},
-		{"loopback is never proxied", direct.URL, "HTTP_PROXY=" + proxy.URL, "said directly"},
-		{"tunnel", "https://model.invalid/v1", "HTTPS_PROXY=" + proxy.URL, "through the proxy " + proxy.URL},
-		{"refused", "http://model.invalid/v1", "HTTP_PROXY=http://u:secretpass@" + refused, "through the proxy http://" + refused},
-		{"hardly a URL", "http://model.invalid/v1", "HTTP_PROXY=http://u:secretpass@a b", "through the proxy"},
-	}
-	for _, c := range cases {
-		cmd := exec.CommandContext(t.Context(), exe, "-test.run=^TestProxyHelper$", "-test.v")
-		cmd.Env = append(os.Environ(), "PROXY_HELPER_URL="+c.url, "NO_PROXY=", "no_proxy=", c.variable)
-		out, err := cmd.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), c.want) || strings.Contains(string(out), "secretpass") {
-			t.Errorf("%s: %v, want %q:\n%s", c.name, err, c.want, out)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), exe, "-test.run=^TestProxyHelper$", "-test.v")
-	cmd.Env = append(os.Environ(), "PROXY_HELPER_URL=http://model.invalid/v1", "HTTP_PROXY="+proxy.URL, "NO_PROXY=.invalid")
-	if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "by proxy") {
-		t.Errorf("NO_PROXY: %v:\n%s", err, out)
 	}
 }
