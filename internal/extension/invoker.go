@@ -28,9 +28,17 @@ func newInvoker(e *ext) *invoker {
 	return v
 }
 
-// run carries out one call. When ctx ends first, the process is killed, so that
-// nothing of an interrupted call goes on.
+// run carries out one call and counts it. When ctx ends first, the process is
+// killed, so that nothing of an interrupted call goes on.
 func (v *invoker) run(ctx context.Context, call policy.Call) answer {
+	a := v.carryOut(ctx, call)
+	v.ext.mu.Lock()
+	defer v.ext.mu.Unlock()
+	v.ext.stats.addTool(a.fail)
+	return a
+}
+
+func (v *invoker) carryOut(ctx context.Context, call policy.Call) answer {
 	r := newRequest(eventInvokeTool, v.ext.opts.SessionID)
 	r.call(call)
 	if err := r.subject(call); err != nil {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -218,6 +219,38 @@ func TestBeforeCompact(t *testing.T) {
 				t.Errorf("got %+v with summary %.60q of %d bytes", got, summary, len(summary))
 			}
 		})
+	}
+}
+
+// TestStates holds all that a list of the extensions shows.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	clock := time.Unix(0, 0)
+	h, err := extension.Start(context.Background(), []extension.Config{
+		with(fakeExt(t, "b", actions{"list_tools": oneTool, "invoke_tool": `{"result":"r"}`}), func(c *extension.Config) { c.OnFailure = extension.Block }),
+		with(fakeExt(t, "a", actions{"start": "@exit 3"}), func(c *extension.Config) { c.Events = []string{"context", "turn_end"} }),
+	}, extension.Options{Now: func() time.Time { return clock }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	h.PromptSubmit(context.Background(), main1(), "x")
+	invoke(t, context.Background(), h, "t", `{}`)
+	got := h.States()
+	if got[0].Pid <= 0 || got[0].ToolPid <= 0 || got[1].Pid != 0 {
+		t.Errorf("processes of %+v", got)
+	}
+	got[0].Pid, got[0].ToolPid = 0, 0
+	want := []extension.State{
+		{Name: "b", State: "started", OnFailure: "block", Tools: []string{"t"}, Calls: 2, ToolCalls: 1},
+		{Name: "a", State: "dead", OnFailure: "skip", Events: []string{"context", "turn_end"}, Calls: 1, LastError: "the process ended: exit code 3"},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("states (-want +got):\n%s", d)
+	}
+	h.Close()
+	if s := h.States(); s[0].State != extension.StateEnded || s[1].State != extension.StateDead {
+		t.Errorf("after Close: %+v", s)
 	}
 }
 

@@ -156,7 +156,7 @@ func TestInvokeTimeout(t *testing.T) {
 	if !res.TimedOut || !res.IsError || !strings.Contains(res.Content, "no reply to invoke_tool within 2s") {
 		t.Errorf("result %+v", res)
 	}
-	if s := state(t, h, "a"); s.ToolPid != 0 || s.State != extension.StateStarted {
+	if s := state(t, h, "a"); s.ToolPid != 0 || s.State != extension.StateStarted || s.ToolCalls != 1 || !strings.Contains(s.LastError, "no reply to invoke_tool") {
 		t.Errorf("state %+v", s)
 	}
 	if res := invoke(t, context.Background(), h, "t", `{}`); res.Content != "second" || res.IsError {

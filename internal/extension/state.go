@@ -20,13 +20,18 @@ type State struct {
 	// Pid is the judging process's id while it lives, else 0; ToolPid that of the
 	// process that runs the tools.
 	Pid, ToolPid int
+	// Events is its subscription; nil means all.
+	Events []string
+	// OnFailure is what its death means.
+	OnFailure OnFailure
 	// Tools are the names of the tools that it provides.
 	Tools []string
-	// Calls counts the requests to the judging process, list_tools included.
-	Calls int
+	// Calls counts the requests to the judging process, list_tools included, ToolCalls
+	// those to the process that runs the tools.
+	Calls, ToolCalls int
 	// Median and Worst are latencies of the last 1,024 requests.
 	Median, Worst time.Duration
-	// LastError is the last failure, or the cause of its death; "" if none.
+	// LastError is the cause of its death, else the last failure of a tool; "" if none.
 	LastError string
 }
 
@@ -38,6 +43,7 @@ type stats struct {
 	calls   int
 	samples []time.Duration // a ring once it has maxSamples
 	last    string
+	tools   int // the calls of its tools
 }
 
 func (s *stats) add(took time.Duration, f *failure) {
@@ -47,6 +53,14 @@ func (s *stats) add(took time.Duration, f *failure) {
 		s.samples[s.calls%maxSamples] = took
 	}
 	s.calls++
+	if f != nil && !f.ours() {
+		s.last = f.msg
+	}
+}
+
+// addTool counts the call of a tool.
+func (s *stats) addTool(f *failure) {
+	s.tools++
 	if f != nil && !f.ours() {
 		s.last = f.msg
 	}
@@ -70,12 +84,14 @@ func (h *Host) States() []State {
 }
 
 func (e *ext) state() State {
-	st := State{Name: e.cfg.Name, State: StateDead, ToolPid: e.invoke.pid()}
+	st := State{
+		Name: e.cfg.Name, State: StateDead, ToolPid: e.invoke.pid(), Events: slices.Clone(e.cfg.Events), OnFailure: e.cfg.OnFailure,
+	}
 	for _, t := range e.tools {
 		st.Tools = append(st.Tools, t.spec.Name)
 	}
 	e.mu.Lock()
-	st.Calls, st.LastError = e.stats.calls, e.stats.last
+	st.Calls, st.ToolCalls, st.LastError = e.stats.calls, e.stats.tools, e.stats.last
 	st.Median, st.Worst = e.stats.latencies()
 	e.mu.Unlock()
 	f := e.unstarted

@@ -142,6 +142,7 @@ func (s *stream) exchange(r *request, timeout time.Duration) answer {
 	defer cancel()
 	want, seq, dead := s.expect()
 	if dead != nil {
+		<-s.gone // its death is recorded before anybody acts on it
 		return answer{fail: dead}
 	}
 	line := r.line(seq)

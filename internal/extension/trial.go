@@ -11,6 +11,7 @@ import (
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/policy"
 	"github.com/abhed/abhed/internal/proc"
+	"github.com/abhed/abhed/internal/strictjson"
 )
 
 // TestOptions are the surroundings of Test. The zero value is usable.
@@ -69,14 +70,24 @@ type Exchange struct {
 // rewrite must be idempotent. When it dies it is started anew for the next event, so
 // that one fault doesn't hide another. Config.Match isn't looked at.
 //
-// The error is a *StartError if the configuration is at fault, or ctx's error, with
-// what was found until then.
+// The error is a *StartError if the configuration is at fault, one that says what is
+// wrong with o.Args, or ctx's error, with what was found until then.
 func Test(ctx context.Context, cfg Config, o TestOptions) (*Report, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return &Report{Name: cfg.Name}, err
 	}
 	t := &trial{cfg: cfg, o: o, rep: &Report{Name: cfg.Name}}
+	if len(o.Args) > 0 {
+		args, err := strictjson.Canonical(o.Args)
+		if err != nil {
+			return t.rep, fmt.Errorf("the arguments of the sample call: %w", err)
+		}
+		if args[0] != '{' {
+			return t.rep, fmt.Errorf("the arguments of the sample call are %.40q, expected a JSON object", args)
+		}
+		t.o.Args = args
+	}
 	t.run(ctx)
 	t.mu.Lock() // its processes have ended; what they said last is there
 	defer t.mu.Unlock()

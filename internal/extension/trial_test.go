@@ -88,13 +88,18 @@ func TestTestFinds(t *testing.T) {
 		{"near miss", actions{"before_compact": `{"cancle":true}`}, nil, "before_compact", `"cancle" is one edit away from "cancel"`},
 		{"bad index", actions{"context": `{"keep":[0,9]}`}, nil, "context", "its keep names 9, which is no message's index; there were 5 messages"},
 		{"wrong number", actions{"turn_end": "@seq 1"}, nil, "turn_end", "out_of_step"},
-		{"two replies", actions{"session_end": "{} && {}"}, nil, "session_end", "which answers no request"},
+		{"two replies", actions{"session_end": `@raw "{}\n{}\n"`}, nil, "session_end", "which answers no request"},
 		{"an endless rewrite", actions{"tool_call": "@more command x"}, nil, "tool_call", `its rewrite isn't idempotent: asked about the arguments that it had made itself, it changed them again, to {"command":"go test ./...xx"`},
 		{"an endless result", actions{"tool_result": "@append x"}, nil, "tool_result", "its rewrite isn't idempotent: shown the result that it had made itself"},
 		{"a rewrite", actions{"tool_call": "@set command ls", "tool_result": "@replace AKIA [key]"}, nil, "-", ""},
 		{"a tool that is no tool", actions{"list_tools": `{"tools":[{"name":"x"}]}`}, nil, "list_tools", "it has no schema"},
 		{"a tool's name is taken", actions{"list_tools": `{"tools":[{"name":"bash","schema":{"type":"object"}}]}`}, nil, "list_tools", "the name of a tool that exists already"},
 		{"a tool without a result", actions{"list_tools": oneTool}, nil, "invoke_tool", "answered without a result"},
+		{"every field in its place", actions{
+			"user_prompt_submit": `{"block":true,"reason":"r","log":"l"}`, "before_agent_start": `{"system":"s"}`, "context": `{"keep":[4,0]}`,
+			"tool_call": `{"block":true,"ask":true,"reason":"r"}`, "permission_request": `{"block":true}`, "tool_result": `{"content":"c","is_error":true}`,
+			"before_compact": `{"cancel":true,"summary":"s"}`, "list_tools": oneTool, "invoke_tool": `{"content":"","is_error":true}`, "turn_end": `{"log":"l"}`,
+		}, nil, "-", ""},
 		{"no tool, no result", nil, nil, "-", ""},
 		{"dead at an event that it never gets", actions{"context": "@exit 3"}, []string{"tool_call"}, "-", ""},
 		{"an event that it never gets", actions{"context": `{"block":true}`}, []string{"tool_call"}, "-", ""},
@@ -160,6 +165,11 @@ func TestTestOptions(t *testing.T) {
 	var fault *extension.StartError
 	if rep, err := extension.Test(context.Background(), extension.Config{Name: "a"}, extension.TestOptions{}); !errors.As(err, &fault) || rep == nil {
 		t.Errorf("no command: %v", err)
+	}
+	for _, args := range []string{`[]`, `{`, `{"a":1,"a":2}`} {
+		if _, err := extension.Test(context.Background(), fakeExt(t, "a", nil), extension.TestOptions{Args: []byte(args)}); err == nil {
+			t.Errorf("arguments %s were taken", args)
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
