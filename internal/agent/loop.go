@@ -49,6 +49,8 @@ type Options struct {
 	// Memory, if not nil, returns instructions that belong to the places that calls
 	// were about, each once.
 	Memory func(paths []string) []string
+	// Keep, if not nil, returns texts that a summary must not lose.
+	Keep func() []string
 	// Notes, if not nil, returns what has happened beside the run since it was asked
 	// last, to tell the model.
 	Notes func() []string

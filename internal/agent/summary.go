@@ -65,6 +65,11 @@ func (l *Loop) summarise(ctx context.Context, p *event.ContextReduced, m Model) 
 	if n := l.reducing.newest; n != nil && n != l.messages[max(from-1, 0)] && !slices.Contains(l.messages[to:], n) {
 		p.Summary += "\n\nThe newest message of the person was:\n\n" + n.Text()
 	}
+	if l.o.Keep != nil {
+		for _, text := range l.o.Keep() {
+			p.Summary += "\n\n" + text
+		}
+	}
 	return s.injected, nil
 }
 

@@ -53,6 +53,8 @@ type SessionStarted struct {
 	// Prompt is the system text sent with every request.
 	System string   `json:"system"`
 	Tools  []string `json:"tools"`
+	// Memory lists the instruction files that are part of System.
+	Memory []string `json:"memory,omitempty"`
 }
 
 // SessionResumed follows everything that was recorded before a resume.

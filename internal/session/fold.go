@@ -29,6 +29,8 @@ type State struct {
 	Stubbed map[string]string
 	// Model is the model last in use.
 	Model string
+	// Agents counts the sub-agents that there were.
+	Agents int
 	// Interrupted lists the calls at the end that have no outcome, in order;
 	// Messages answers them.
 	Interrupted []string
@@ -64,6 +66,8 @@ func (f *Fold) Apply(e event.Event) {
 		f.settle()
 		f.state.LastMode, f.state.Model = p.Mode, p.Model
 		f.state.Ended, f.state.Reason = false, ""
+	case *event.AgentStarted:
+		f.state.Agents++
 	case *event.ModelSwitched:
 		f.state.Model = p.To
 	case *event.ModeChanged:

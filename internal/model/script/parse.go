@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -33,20 +34,40 @@ type fileStep struct {
 // "args", or "args_text" for text that isn't an object. Unknown members are
 // errors.
 func Parse(data []byte) ([]Step, error) {
+	steps, _, err := parse(data)
+	return steps, err
+}
+
+// parse reads the steps of a script, and those of its sub-agents.
+func parse(data []byte) (steps []Step, agents map[string][]Step, err error) {
 	var file struct {
-		Steps *[]fileStep `json:"steps"`
+		Steps  *[]fileStep           `json:"steps"`
+		Agents map[string][]fileStep `json:"agents"`
 	}
 	if err := strictjson.Unmarshal(data, &file, strictjson.Options{RejectUnknown: true}); err != nil {
-		return nil, fmt.Errorf("script: %w", err)
+		return nil, nil, fmt.Errorf("script: %w", err)
 	}
 	if file.Steps == nil {
-		return nil, fmt.Errorf(`script: no member "steps"`)
+		return nil, nil, fmt.Errorf(`script: no member "steps"`)
 	}
+	if steps, err = stepsOf("/steps", *file.Steps); err != nil {
+		return nil, nil, err
+	}
+	agents = map[string][]Step{}
+	for _, title := range slices.Sorted(maps.Keys(file.Agents)) {
+		if agents[title], err = stepsOf("/agents/"+title, file.Agents[title]); err != nil {
+			return nil, nil, err
+		}
+	}
+	return steps, agents, nil
+}
+
+func stepsOf(at string, list []fileStep) ([]Step, error) {
 	steps := []Step{}
-	for i, f := range *file.Steps {
+	for i, f := range list {
 		s, err := f.step()
 		if err != nil {
-			return nil, fmt.Errorf("script: at /steps/%d%w", i, err)
+			return nil, fmt.Errorf("script: at %s/%d%w", at, i, err)
 		}
 		steps = append(steps, s)
 	}
@@ -60,7 +81,7 @@ func (f *fileStep) step() (Step, error) {
 		return s, fmt.Errorf("/finish: %q is unknown; known are %q", f.Finish, finishes[1:])
 	}
 	kinds := []model.ErrorKind{"", model.ErrConnect, model.ErrTLS, model.ErrAuth, model.ErrRequest, model.ErrRateLimit,
-		model.ErrServer, model.ErrCut, model.ErrMalformed, model.ErrStalled}
+		model.ErrServer, model.ErrCut, model.ErrMalformed, model.ErrStalled, model.ErrOverflow, model.ErrReplay}
 	if !slices.Contains(kinds, f.Fail) {
 		return s, fmt.Errorf("/fail: %q is unknown; known are %q", f.Fail, kinds[1:])
 	}

@@ -52,7 +52,9 @@ type Step struct {
 // Client plays steps. It may be used by several goroutines, each of which gets
 // whole steps.
 type Client struct {
-	steps []Step
+	steps  []Step
+	name   string
+	agents map[string]*Client // by a part of the task's title
 
 	mu   sync.Mutex
 	next int
@@ -63,8 +65,45 @@ var _ model.Client = (*Client)(nil)
 // New returns a client that plays steps, which must not change afterwards.
 func New(steps []Step) *Client { return &Client{steps: steps} }
 
-// Name returns "script/script".
-func (c *Client) Name() string { return "script/script" }
+// Options are what a loaded script may be given.
+type Options struct {
+	// Name is what Name returns; "" means "script/script".
+	Name string
+}
+
+// Load returns a client that plays the script in data: its steps (see Parse), and
+// those of its object "agents" for sub-agents.
+func Load(data []byte, o Options) (*Client, error) {
+	steps, agents, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{steps: steps, name: o.Name, agents: map[string]*Client{}}
+	for title, own := range agents {
+		c.agents[title] = &Client{steps: own, name: o.Name}
+	}
+	return c, nil
+}
+
+// For returns the client of a sub-agent with the task title: the one whose name in
+// "agents" is part of the title, the longest counting, or c itself.
+func (c *Client) For(title string) *Client {
+	best, found := c, ""
+	for name, a := range c.agents {
+		if strings.Contains(title, name) && (best == c || len(name) > len(found) || len(name) == len(found) && name < found) {
+			best, found = a, name
+		}
+	}
+	return best
+}
+
+// Name returns the provider's and the model's name.
+func (c *Client) Name() string {
+	if c.name == "" {
+		return "script/script"
+	}
+	return c.name
+}
 
 // Left returns the number of steps that were not played yet.
 func (c *Client) Left() int {
