@@ -8,6 +8,7 @@ require (
 	github.com/go-json-experiment/json v1.27.2 // strict JSON, behind internal/strictjson
 	github.com/google/jsonschema-go v0.4.3 // tool arguments
 	github.com/google/uuid v1.6.0 // UUIDv7
+	github.com/modelcontextprotocol/go-sdk v1.8.0 // MCP servers as tools
 	github.com/pelletier/go-toml/v2 v2.4.3 // configuration of agents: is it valid, and where is what
 	github.com/spf13/cobra v1.10.2 // command line of abhed and ahp
 	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f // likewise, JSON with comments, which it keeps
@@ -18,6 +19,7 @@ require (
 	go.opentelemetry.io/otel/sdk v1.47.0 // likewise
 	go.opentelemetry.io/otel/sdk/metric v1.47.0 // likewise
 	go.opentelemetry.io/otel/trace v1.47.0 // likewise
+	golang.org/x/net v0.61.0 // the HTML of fetch
 	golang.org/x/sys v0.50.0 // openat2, flock
 	golang.org/x/text v0.44.0 // Unicode normal form of paths
 	mvdan.cc/sh/v3 v3.14.1 // shell parser of the rules
@@ -39,7 +41,6 @@ require (
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.30.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
-	github.com/modelcontextprotocol/go-sdk v1.8.0 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
@@ -48,7 +49,6 @@ require (
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.47.0 // indirect
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
 	go.opentelemetry.io/proto/otlp v1.11.0 // indirect
-	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/sync v0.25.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
