@@ -27,7 +27,11 @@ func (l *Loop) ask(ctx context.Context) (*reply, *end) {
 		if supplied != nil {
 			return l.received(ctx, supplied, a)
 		}
-		client := l.Model().Client
+		if ctx.Err() != nil { // while somebody was asked
+			return nil, interrupted(ctx)
+		}
+		m := l.Model()
+		client := m.Client
 		sent := event.ModelRequested{Turn: l.turn, Attempt: n, Model: client.Name(), Messages: len(req.Messages)}
 		if _, err := l.o.Log.Append(system(&sent)); err != nil {
 			return nil, recordFailed(err)
@@ -39,21 +43,18 @@ func (l *Loop) ask(ctx context.Context) (*reply, *end) {
 		took := l.o.Now().Sub(began)
 		if err == nil {
 			resp = l.uniqueCalls(resp)
-			l.count(resp)
+			l.count(resp, m)
 			return l.received(ctx, &reply{resp: resp, took: took}, a)
 		}
 		if ctx.Err() != nil {
 			return nil, interrupted(ctx)
 		}
 		var me *model.Error
-		if errors.As(err, &me) && me.Kind == model.ErrOverflow && !reduced {
+		if errors.As(err, &me) && me.Kind == model.ErrOverflow {
+			if e := l.overflowed(ctx, me, a, took, reduced); e != nil {
+				return nil, e
+			}
 			reduced = true
-			if e := l.failedAttempt(ctx, me, a, took); e != nil {
-				return nil, e
-			}
-			if e := l.overflowed(ctx, me); e != nil {
-				return nil, e
-			}
 			continue
 		}
 		if e := l.retry(ctx, err, a, took); e != nil {
@@ -88,21 +89,21 @@ func (l *Loop) uniqueCalls(resp *model.Response) *model.Response {
 	return &out
 }
 
-// count adds a reply's tokens; without usage it estimates, so that a limit on
-// tokens binds with any endpoint.
-func (l *Loop) count(resp *model.Response) {
+// count adds the tokens of a reply of m; without usage it estimates, so that a
+// limit on tokens binds with any endpoint.
+func (l *Loop) count(resp *model.Response, m Model) {
 	l.replies++
 	if u := resp.Usage; u != nil && u.Input != nil && u.Output != nil {
 		l.reported++
 		l.reducing.learn(u)
 	}
-	l.countFor(resp, l.reducing.bytes)
+	l.countFor(resp, m, l.reducing.bytes)
 }
 
-// countFor counts a reply to a request of so many bytes besides the system text.
-func (l *Loop) countFor(resp *model.Response, bytes int) {
+// countFor counts a reply of m to a request of so many bytes besides the system
+// text. By now another model may be in use.
+func (l *Loop) countFor(resp *model.Response, m Model, bytes int) {
 	var price Price
-	m := l.Model()
 	if m.Price != nil {
 		price = *m.Price
 	}
@@ -205,13 +206,13 @@ func (l *Loop) retry(ctx context.Context, err error, a Attempt, took time.Durati
 	return nil
 }
 
-// failedAttempt records an attempt that is followed by another one at once.
-func (l *Loop) failedAttempt(ctx context.Context, me *model.Error, a Attempt, took time.Duration) *end {
-	p := &event.ModelFailed{Turn: l.turn, Attempt: a.Number, Kind: string(me.Kind), Status: me.Status, Detail: me.Error()}
+// failedAttempt records an attempt after which there is no wait.
+func (l *Loop) failedAttempt(ctx context.Context, me *model.Error, a Attempt, took time.Duration, final bool) *end {
+	p := &event.ModelFailed{Turn: l.turn, Attempt: a.Number, Kind: string(me.Kind), Status: me.Status, Detail: me.Error(), Final: final}
 	if _, err := l.o.Log.Append(system(p)); err != nil {
 		return recordFailed(err)
 	}
-	l.tell(ctx, ahp.ModelErrorEvent, func() Moment { return &ModelError{Attempt: a, Err: me, Latency: took} })
+	l.tell(ctx, ahp.ModelErrorEvent, func() Moment { return &ModelError{Attempt: a, Err: me, Latency: took, Final: final} })
 	return nil
 }
 

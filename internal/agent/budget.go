@@ -31,12 +31,11 @@ type Budget struct {
 	tokens   int64
 	cost     float64
 	unpriced bool
-	told     map[string]bool
 }
 
 // NewBudget returns the budget of a run that begins at began.
 func NewBudget(limits Limits, began time.Time) *Budget {
-	return &Budget{limits: limits, began: began, told: map[string]bool{}}
+	return &Budget{limits: limits, began: began}
 }
 
 // turn counts a turn that begins.
@@ -89,15 +88,15 @@ func (b *Budget) spent() *end {
 	return nil
 }
 
-// low returns what the agent should be told because little is left, each limit
-// once; "" if nothing.
-func (b *Budget) low(now time.Time) string {
+// low returns what an agent should be told because little is left, each limit once:
+// told holds those that it knows of. "" is nothing.
+func (b *Budget) low(now time.Time, told map[string]bool) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	lim, out := b.limits, ""
 	tell := func(what string, is bool, text string) {
-		if is && !b.told[what] {
-			b.told[what] = true
+		if is && !told[what] {
+			told[what] = true
 			out += text
 		}
 	}

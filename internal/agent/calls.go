@@ -243,8 +243,13 @@ func cancelled(c policy.Call) Outcome {
 	return Outcome{Call: c, Kind: "cancelled", Content: "Not run: the turn was ended before this call.", IsError: true}
 }
 
-// execute runs a permitted call and finishes it.
+// execute runs a permitted call and finishes it. One that had to wait, or that was
+// judged, until the run was interrupted isn't started any more.
 func (l *Loop) execute(ctx context.Context, s *slot, r *Run) {
+	if ctx.Err() != nil {
+		l.finish(ctx, s, cancelled(r.Call))
+		return
+	}
 	start := &event.ToolStarted{Turn: l.turn, CallID: s.call.ID, Tool: r.Call.Tool, Hash: r.Permit.Hash()}
 	if _, err := l.o.Log.AppendDurable(event.Draft{Actor: event.ActorTool, Trust: event.TrustHarness, Payload: start}); err != nil {
 		s.err = err

@@ -1,9 +1,11 @@
 package agent_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -53,16 +55,25 @@ func of[P event.Payload](l *memLog) []P {
 	return out
 }
 
-// fakeModel plays replies; each may be a *model.Response or an error.
+// fakeModel plays replies; each may be a *model.Response, an error, or a function
+// that makes one. It is strict: it notes every request that a careful API would
+// refuse.
 type fakeModel struct {
+	name    string // "" is fake/model
 	replies []any
 	asked   []model.Request
+	faults  []string
 }
 
-func (m *fakeModel) Name() string { return "fake/model" }
+func (m *fakeModel) Name() string { return cmp.Or(m.name, "fake/model") }
 
 func (m *fakeModel) Stream(ctx context.Context, req *model.Request, onDelta func(model.Delta)) (*model.Response, error) {
-	m.asked = append(m.asked, model.Request{Messages: append([]*model.Message(nil), req.Messages...)})
+	sent := *req
+	sent.Messages = slices.Clone(req.Messages)
+	m.asked = append(m.asked, sent)
+	if fault := fault(req.Messages); fault != "" {
+		m.faults = append(m.faults, fmt.Sprintf("request %d: %s", len(m.asked), fault))
+	}
 	if len(m.replies) == 0 {
 		return nil, errors.New("the script is over")
 	}
@@ -73,12 +84,73 @@ func (m *fakeModel) Stream(ctx context.Context, req *model.Request, onDelta func
 		return nil, r
 	case func(context.Context) error:
 		return nil, r(ctx)
+	case func() *model.Response:
+		return r(), nil
 	default:
 		resp := r.(*model.Response)
 		onDelta(model.Delta{Text: resp.Message.Text()})
 		return resp, nil
 	}
 }
+
+// fault says why a strict model refuses messages, "" if it takes them: a person
+// begins, nothing is empty, and each call is answered once, in the model's order,
+// right behind the reply that it is in.
+func fault(messages []*model.Message) string {
+	if len(messages) == 0 || messages[0].Role != event.RoleUser {
+		return "it doesn't begin with the user"
+	}
+	var open []string
+	ids := map[string]bool{}
+	for i, m := range messages {
+		if len(m.Parts) == 0 || len(m.Parts) == 1 && m.Parts[0].Text != nil && *m.Parts[0].Text == "" {
+			return fmt.Sprintf("message %d is empty", i)
+		}
+		if m.Role == event.RoleTool {
+			if len(m.Parts) != 1 || m.Parts[0].ToolResult == nil || len(open) == 0 || m.Parts[0].ToolResult.CallID != open[0] {
+				return fmt.Sprintf("message %d should answer one of %v", i, open)
+			}
+			open = open[1:]
+			continue
+		}
+		if len(open) > 0 {
+			return fmt.Sprintf("message %d stands where %v is to be answered", i, open)
+		}
+		for _, c := range m.ToolCalls() {
+			if ids[c.ID] {
+				return fmt.Sprintf("the id %s is there twice", c.ID)
+			}
+			ids[c.ID] = true
+			open = append(open, c.ID)
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Sprintf("%v isn't answered", open)
+	}
+	return ""
+}
+
+// texts returns what stands in messages, a string each: the text, the calls' ids, or
+// the result.
+func texts(messages []*model.Message) []string {
+	var out []string
+	for _, m := range messages {
+		text := m.Text()
+		for _, p := range m.Parts {
+			switch {
+			case p.ToolCall != nil:
+				text += "<" + p.ToolCall.ID + ">"
+			case p.ToolResult != nil:
+				text += p.ToolResult.CallID + "=" + p.ToolResult.Content
+			}
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// last returns the last request that the model was sent.
+func (m *fakeModel) last() model.Request { return m.asked[len(m.asked)-1] }
 
 func says(text string) *model.Response {
 	return &model.Response{Message: &model.Message{Role: event.RoleAssistant, Parts: []model.Part{event.TextPart(text)}}, Finish: model.FinishStop}
@@ -144,7 +216,7 @@ type bench struct {
 	slept []time.Duration
 }
 
-func setup(t *testing.T, run func(ctx context.Context, g tool.Grant) tool.Result, replies ...any) *bench {
+func setup(t testing.TB, run func(ctx context.Context, g tool.Grant) tool.Result, replies ...any) *bench {
 	t.Helper()
 	if run == nil {
 		run = func(_ context.Context, g tool.Grant) tool.Result { return tool.OK("did " + g.Call().ID) }
@@ -156,6 +228,11 @@ func setup(t *testing.T, run func(ctx context.Context, g tool.Grant) tool.Result
 	m, v := tool.NewAuthority()
 	b := &bench{log: &memLog{}, model: &fakeModel{replies: replies}}
 	b.gate = &fakeGate{log: b.log, minter: m}
+	t.Cleanup(func() {
+		if len(b.model.faults) > 0 {
+			t.Errorf("a strict model would refuse %q", b.model.faults)
+		}
+	})
 	b.opts = agent.Options{
 		Model: agent.Model{Client: b.model}, Gate: b.gate, Exec: tool.NewExecutor(reg, v), Log: b.log, WorkDir: "/w",
 		Sleep: func(_ context.Context, d time.Duration) error { b.slept = append(b.slept, d); return nil },
@@ -163,4 +240,47 @@ func setup(t *testing.T, run func(ctx context.Context, g tool.Grant) tool.Result
 	return b
 }
 
-func (b *bench) run(ctx context.Context) agent.Result { return agent.New(b.opts).Run(ctx, agent.Prompt{Text: "go"}) }
+func (b *bench) run(ctx context.Context) agent.Result {
+	return agent.New(b.opts).Run(ctx, agent.Prompt{Text: "go"})
+}
+
+// fakeExtensions have a say where a function is set, and note what they hear.
+type fakeExtensions struct {
+	submit  func(text string) *agent.Refusal
+	begin   func(ctx context.Context) *agent.Refusal
+	choose  func(ctx context.Context, messages []*model.Message) []*model.Message
+	compact func(messages []*model.Message) (agent.Compaction, *agent.Refusal)
+	ended   []string // reason: content
+}
+
+func (x *fakeExtensions) Submit(_ context.Context, _ agent.At, text string) *agent.Refusal {
+	if x.submit == nil {
+		return nil
+	}
+	return x.submit(text)
+}
+
+func (x *fakeExtensions) Begin(ctx context.Context, _ agent.At, _ string) ([]string, *agent.Refusal) {
+	if x.begin == nil {
+		return nil, nil
+	}
+	return nil, x.begin(ctx)
+}
+
+func (x *fakeExtensions) Select(ctx context.Context, _ agent.At, messages []*model.Message) ([]*model.Message, *agent.Refusal) {
+	if x.choose == nil {
+		return messages, nil
+	}
+	return x.choose(ctx, messages), nil
+}
+
+func (x *fakeExtensions) Compact(_ context.Context, _ agent.At, messages []*model.Message) (agent.Compaction, *agent.Refusal) {
+	if x.compact == nil {
+		return agent.Compaction{}, nil
+	}
+	return x.compact(messages)
+}
+
+func (x *fakeExtensions) Ended(_ context.Context, _ agent.At, reason agent.Reason, content string) {
+	x.ended = append(x.ended, string(reason)+": "+content)
+}

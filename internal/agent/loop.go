@@ -67,6 +67,10 @@ type Options struct {
 	WorkDir string
 	// History is what was said before; the loop appends to its own copy.
 	History []*model.Message
+	// First and Newest are the person's first and newest message, of History or of what
+	// a summary in it stands for. Where they are nil it is taken for granted that the
+	// messages of the user role are the person's, but for the harness's own.
+	First, Newest *model.Message
 	// Later is context of backends that waited for the next prompt.
 	Later []string
 	// Stubbed holds the results that stand as stubs in History, by call id.
@@ -112,8 +116,9 @@ type Loop struct {
 	lastText string
 	runTurns int
 	refusals refusals
-	system   string // with what extensions added for this run
-	misfits  int    // answers of this run that didn't fit the schema
+	system   string          // with what extensions added for this run
+	told     map[string]bool // the limits of which the agent knows that little is left
+	misfits  int             // answers of this run that didn't fit the schema
 	reducing reducing
 
 	mu       sync.Mutex // guards what follows, up to the blank line
@@ -170,7 +175,7 @@ func New(o Options) *Loop {
 			o.IDs.take(c.ID)
 		}
 	}
-	l.reducing.newest = newestOf(l.messages)
+	l.reducing.begin(o)
 	return l
 }
 

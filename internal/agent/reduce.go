@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/internal/event"
@@ -40,25 +43,41 @@ const (
 // reducing is what is known about the size of the conversation. It belongs to the
 // loop's goroutine.
 type reducing struct {
-	bytes  int // of the messages
-	fixed  int // of system text and tools
-	tools  []model.ToolSpec
-	ratio  float64 // tokens for a byte, 0 if nothing was reported yet
-	newest *model.Message
-	stuck  int64  // the estimate after an attempt that didn't make enough room
-	model  string // at the last look
+	bytes int // of the messages
+	fixed int // of system text and tools
+	tools []model.ToolSpec
+	ratio float64 // tokens for a byte, 0 if nothing was reported yet
+	// first and newest are the person's messages.
+	first, newest *model.Message
+	stuck         int64  // the estimate after an attempt that didn't make enough room
+	why           string // the last attempt made no room, "" if nothing could be left out
+	model         string // at the last look
 }
 
 // reset forgets what belongs to an earlier run.
 func (r *reducing) reset() { r.stuck = 0 }
 
-func newestOf(messages []*model.Message) *model.Message {
-	for i := len(messages) - 1; i >= 0; i-- {
-		if m := messages[i]; m.Role == event.RoleUser && !event.ByHarness(m) {
-			return m
+// begin finds the person's messages in what was said before.
+func (r *reducing) begin(o Options) {
+	for _, m := range o.History {
+		if m.Role == event.RoleUser && !event.ByHarness(m) {
+			r.said(m)
 		}
 	}
-	return nil
+	if o.First != nil {
+		r.first = o.First
+	}
+	if o.Newest != nil {
+		r.newest = o.Newest
+	}
+}
+
+// said takes note of a message of the person.
+func (r *reducing) said(m *model.Message) {
+	if r.first == nil {
+		r.first = m
+	}
+	r.newest = m
 }
 
 func (r *reducing) tokens(bytes int) int64 {
@@ -160,12 +179,20 @@ func (l *Loop) tooBigText(m Model) string {
 		m.Client.Name(), window, len(r.tools), r.tokens(r.fixed), len(l.messages), r.tokens(r.bytes))
 }
 
-// overflowed acts on an endpoint's word that a request is too large; nil means that
-// it was made smaller.
-func (l *Loop) overflowed(ctx context.Context, err *model.Error) *end {
-	m := l.Model()
+// overflowed records an endpoint's word that a request is too large and acts on it;
+// nil means that it was made smaller. That is tried once in a turn, and not if it has
+// just been tried to no avail.
+func (l *Loop) overflowed(ctx context.Context, err *model.Error, a Attempt, took time.Duration, reduced bool) *end {
+	m, r := l.Model(), &l.reducing
+	reduced = reduced || r.stuck > 0 && l.estimate() < r.stuck+m.Window/10
+	if e := l.failedAttempt(ctx, err, a, took, reduced || !l.o.Context.Auto); e != nil {
+		return e
+	}
 	if !l.o.Context.Auto {
 		return &end{ReasonError, "the request doesn't fit the model's context window, and compaction is off. Switch to a model with a larger window, or set context.compaction to auto: " + err.Error()}
+	}
+	if reduced {
+		return &end{ReasonError, l.tooBigText(m) + ": " + err.Error()}
 	}
 	smaller, e := l.reduce(ctx, "overflow")
 	switch {
@@ -177,7 +204,8 @@ func (l *Loop) overflowed(ctx context.Context, err *model.Error) *end {
 	return nil
 }
 
-// Compact makes the conversation smaller now. No run may be going on.
+// Compact makes the conversation smaller now. detail says why it isn't, "" if it is.
+// No run may be going on.
 func (l *Loop) Compact(ctx context.Context) (before, after int64, detail string) {
 	l.mu.Lock()
 	if l.budget = l.o.Budget; l.budget == nil {
@@ -196,9 +224,9 @@ func (l *Loop) Compact(ctx context.Context) (before, after int64, detail string)
 	after = l.estimate()
 	switch {
 	case e != nil:
-		detail = e.detail
+		detail = cmp.Or(e.detail, "it ended with "+string(e.reason))
 	case !smaller:
-		detail = "there is nothing that could be left out"
+		detail = cmp.Or(l.reducing.why, "there is nothing that could be left out")
 	}
 	return before, after, detail
 }
@@ -208,7 +236,7 @@ func (l *Loop) Compact(ctx context.Context) (before, after int64, detail string)
 func (l *Loop) reduce(ctx context.Context, trigger string) (smaller bool, e *end) {
 	m := l.Model()
 	p := &event.ContextReduced{Turn: l.turn, Trigger: trigger, Before: l.estimate()}
-	p.Stubs = l.stubs()
+	p.Stubs, l.reducing.why = l.stubs(), ""
 	enough := func(bytes int) bool {
 		est := l.reducing.tokens(l.reducing.fixed + bytes)
 		return len(p.Stubs) > 0 && trigger != "manual" && (m.Window == 0 || est <= l.limit(m)*3/4)
@@ -219,15 +247,18 @@ func (l *Loop) reduce(ctx context.Context, trigger string) (smaller bool, e *end
 			return false, e
 		}
 	}
+	if p.To > 0 && len(p.Summary) >= sizeOf(l.messages[p.From:p.To]) {
+		p.From, p.To, p.Summary, p.By, injected = 0, 0, "", "", nil
+		if e := l.unreduced("the conversation was not summarised: the summary is no shorter than what it stands for"); e != nil {
+			return false, e
+		}
+	}
 	if len(p.Stubs) == 0 && p.To == 0 {
 		return false, nil
 	}
 	messages := event.Reduce(l.messages, p)
 	bytes := sizeOf(messages)
 	p.After = l.reducing.tokens(l.reducing.fixed + bytes)
-	if p.After >= p.Before {
-		return false, l.notice("the conversation was not reduced: the summary is no shorter than what it stands for")
-	}
 	if _, err := l.o.Log.AppendDurable(system(p)); err != nil {
 		return false, recordFailed(err)
 	}
@@ -263,7 +294,9 @@ func (l *Loop) stubs() []event.Stub {
 			if _, is := l.stubbed[res.CallID]; is || len(res.Content) <= c.StubBytes {
 				continue
 			}
-			out = append(out, event.Stub{CallID: res.CallID, Text: stubText(res)})
+			if text := stubText(res); len(text) < len(res.Content) {
+				out = append(out, event.Stub{CallID: res.CallID, Text: text})
+			}
 		}
 	}
 	return out
@@ -304,6 +337,12 @@ func (l *Loop) Stubbed(callID string) (content string, ok bool) {
 	return content, ok
 }
 
+// unreduced records why an attempt made no room, or less of it.
+func (l *Loop) unreduced(why string) *end {
+	l.reducing.why = why
+	return l.notice(why)
+}
+
 func (l *Loop) notice(text string) *end {
 	if _, err := l.o.Log.Append(system(&event.Notice{Level: "warning", Text: text})); err != nil {
 		return recordFailed(err)
@@ -323,8 +362,8 @@ func sizeOf(messages []*model.Message) int {
 // the person's first message and the newest messages. A call and its results are
 // both in it or both not.
 func (l *Loop) cut(m Model) (from, to int) {
-	for from < len(l.messages) && l.messages[from].Role != event.RoleUser {
-		from++
+	if from = slices.Index(l.messages, l.reducing.first); from < 0 {
+		from = slices.IndexFunc(l.messages, func(o *model.Message) bool { return o.Role == event.RoleUser })
 	}
 	from++
 	room := float64(m.Window) * tailShare / max(float64(l.reducing.tokens(1000))/1000, 0.01)

@@ -48,6 +48,7 @@ func (l *Loop) reset() {
 	l.finished, l.system = false, l.o.System
 	l.turnID, l.continuations, l.replies, l.reported, l.answer, l.answerItem = "", 0, 0, 0, nil, ""
 	l.reducing.reset()
+	l.told = map[string]bool{}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.running, l.budget = true, l.o.Budget
@@ -114,7 +115,7 @@ func (l *Loop) enter(d event.Draft, m event.UserMessage) *end {
 	said := event.UserSaid(&m)
 	l.push(said)
 	if d.Actor == event.ActorUser {
-		l.reducing.newest = said
+		l.reducing.said(said)
 	}
 	return nil
 }
@@ -176,7 +177,7 @@ func (l *Loop) prepare(ctx context.Context) *end {
 			return e
 		}
 	}
-	if text := l.spending().low(l.o.Now()); text != "" {
+	if text := l.spending().low(l.o.Now(), l.told); text != "" {
 		if e := l.say(event.ActorSystem, event.TrustHarness, text); e != nil {
 			return e
 		}
@@ -213,7 +214,7 @@ const maxMisfits = 3
 // answered ends the run with the model's answer, unless it doesn't fit the schema
 // or a person has said something meanwhile.
 func (l *Loop) answered(r *reply) *end {
-	if l.o.CheckOutput != nil && r.resp.Finish == model.FinishStop {
+	if l.o.CheckOutput != nil {
 		if err := l.o.CheckOutput(l.lastText); err != nil {
 			if l.misfits++; l.misfits >= maxMisfits {
 				return &end{ReasonError, fmt.Sprintf("%d answers in a row didn't fit the JSON Schema; the last: %v", l.misfits, err)}
@@ -221,6 +222,7 @@ func (l *Loop) answered(r *reply) *end {
 			l.finished = false
 			return l.say(event.ActorSystem, event.TrustHarness, "[abhed] Your answer doesn't fit the JSON Schema that was asked for: "+err.Error()+". Answer again, with nothing but JSON that fits.")
 		}
+		l.misfits = 0
 	}
 	if l.goesOn() {
 		l.finished = false

@@ -51,8 +51,8 @@ func (l *Loop) deliver(ctx context.Context) *end {
 	for i, text := range texts {
 		e := l.deliverOne(ctx, tool.Clean(text))
 		if e != nil {
-			l.mu.Lock() // what comes after it isn't lost
-			l.steering = append(texts[i+1:len(texts):len(texts)], l.steering...)
+			l.mu.Lock() // neither it nor what comes after it is lost
+			l.steering = append(texts[i:len(texts):len(texts)], l.steering...)
 			l.mu.Unlock()
 			return e
 		}

@@ -43,7 +43,7 @@ func (l *Loop) summarise(ctx context.Context, p *event.ContextReduced, m Model) 
 		return nil, e
 	}
 	if s.refusedBy != "" {
-		return nil, l.notice("the conversation was not summarised: " + s.refusedBy)
+		return nil, l.unreduced("the conversation was not summarised: " + s.refusedBy)
 	}
 	supplied := s.text != ""
 	if !supplied {
@@ -51,14 +51,14 @@ func (l *Loop) summarise(ctx context.Context, p *event.ContextReduced, m Model) 
 			return nil, e
 		}
 		if s.text == "" {
-			return nil, l.notice("the conversation could not be summarised: " + s.failure)
+			return nil, l.unreduced("the conversation could not be summarised: " + s.failure)
 		}
 	}
 	if e := s.review(ctx, supplied); e != nil {
 		return nil, e
 	}
 	if s.refusedBy != "" {
-		return nil, l.notice("the summary was not used: " + s.refusedBy)
+		return nil, l.unreduced("the summary was not used: " + s.refusedBy)
 	}
 	p.From, p.To, p.By = from, to, s.by
 	p.Summary = event.HarnessMark + "What came before was summarised to make room. The summary:\n\n" + s.text
@@ -85,6 +85,8 @@ type summary struct {
 	by           string
 	refusedBy    string // who prevents it, and why
 	failure      string // why the model gave none
+	most         int    // bytes of what it is shown
+	hopeless     bool   // another attempt would fail, too
 	injected     []string
 }
 
@@ -143,12 +145,16 @@ func (s *summary) byModel(ctx context.Context, m Model) *end {
 		}
 		old = slices.DeleteFunc(slices.Clone(old), func(o *model.Message) bool { return !slices.Contains(selected, o) })
 	}
-	text := s.transcript(old, m) + "\n\n" + s.instructions
-	req := &model.Request{System: summarySystem, Messages: []*model.Message{{Role: event.RoleUser, Parts: []model.Part{event.TextPart(text)}}}}
-	for n := 1; n <= maxSummaryTries; n++ {
+	s.most = maxTranscript
+	if m.Window > 0 {
+		s.most = int(float64(m.Window) / 2 / max(float64(l.reducing.tokens(1000))/1000, 0.01))
+	}
+	for n := 1; n <= maxSummaryTries && !s.hopeless; n++ {
 		if e := l.limited(ctx); e != nil {
 			return e
 		}
+		text := s.transcript(old) + "\n\n" + s.instructions
+		req := &model.Request{System: summarySystem, Messages: []*model.Message{{Role: event.RoleUser, Parts: []model.Part{event.TextPart(text)}}}}
 		if e := s.try(ctx, m, req, n); e != nil || s.text != "" || s.refusedBy != "" {
 			return e
 		}
@@ -176,6 +182,9 @@ func (s *summary) try(ctx context.Context, m Model, req *model.Request, n int) *
 			req = say.Request
 		}
 	}
+	if ctx.Err() != nil { // while somebody was asked
+		return interrupted(ctx)
+	}
 	sent := &event.ModelRequested{Turn: l.turn, Attempt: n, Model: m.Client.Name(), Messages: len(req.Messages), Purpose: purposeSummary}
 	if _, err := l.o.Log.Append(system(sent)); err != nil {
 		return recordFailed(err)
@@ -185,7 +194,7 @@ func (s *summary) try(ctx context.Context, m Model, req *model.Request, n int) *
 	if err != nil {
 		return s.failed(ctx, err, n)
 	}
-	l.countFor(resp, sizeOf(req.Messages))
+	l.countFor(resp, m, sizeOf(req.Messages))
 	got := &event.ModelResponded{Turn: l.turn, Attempt: n, Message: *resp.Message, Finish: string(resp.Finish), Model: resp.Model, Usage: resp.Usage, Note: resp.Note, LatencyMS: l.o.Now().Sub(began).Milliseconds(), Purpose: purposeSummary}
 	if _, err := l.o.Log.Append(event.Draft{Actor: event.ActorAgent, Trust: event.TrustUntrusted, Payload: got}); err != nil {
 		return recordFailed(err)
@@ -212,14 +221,18 @@ func (s *summary) failed(ctx context.Context, err error, n int) *end {
 	var me *model.Error
 	if errors.As(err, &me) {
 		p.Kind, p.Status = string(me.Kind), me.Status
-		if !me.Retryable() {
+		switch {
+		case me.Kind == model.ErrOverflow:
+			s.most /= 4
+		case !me.Retryable():
 			p.Final = true
-		} else if !p.Final {
+		case !p.Final:
 			wait := min(l.wait(me, n), l.o.Retry.Cap)
 			p.RetryMS = wait.Milliseconds()
 			defer func() { _ = l.o.Sleep(ctx, wait) }() // an interruption is seen at the next attempt
 		}
 	}
+	s.hopeless = p.Final
 	if _, err := l.o.Log.Append(system(p)); err != nil {
 		return recordFailed(err)
 	}
@@ -261,19 +274,18 @@ func cutSummary(text string) string {
 	return strings.ToValidUTF8(text[:maxSummary], "") + fmt.Sprintf("\n[%d bytes are left out here]", len(text)-maxSummary)
 }
 
-// transcript writes messages as text, long results shortened. If all is too long for
-// the window the oldest part is left out.
-func (s *summary) transcript(messages []*model.Message, m Model) string {
-	most := maxTranscript
-	if m.Window > 0 {
-		most = int(float64(m.Window) / 2 / max(float64(s.l.reducing.tokens(1000))/1000, 0.01))
-	}
+// transcript writes messages as text, long results shortened. If all is longer than
+// s.most the oldest part is left out.
+func (s *summary) transcript(messages []*model.Message) string {
 	var parts []string
 	sum := 0
 	for i := len(messages) - 1; i >= 0; i-- {
 		text := quoteMessage(messages[i])
-		if sum += len(text); sum > most {
-			parts = append(parts, fmt.Sprintf("[the %d oldest messages are left out]\n", i+1))
+		if sum += len(text); sum > s.most {
+			if len(parts) == 0 { // not even the newest fits
+				parts = append(parts, strings.ToValidUTF8(text[len(text)-s.most:], ""))
+			}
+			parts = append(parts, fmt.Sprintf("[what is older, %d messages, is left out]\n", i+1))
 			break
 		}
 		parts = append(parts, text)

@@ -154,6 +154,7 @@ func (l *Loop) request(ctx context.Context, a Attempt) (*model.Request, *reply, 
 	}
 	if say.Request != nil {
 		req = say.Request
+		req.Output = l.o.Output // nobody can change that
 	}
 	before := len(l.messages)
 	if e := l.sayAll(say.Injected); e != nil {

@@ -12,6 +12,9 @@ type State struct {
 	// Messages is the main agent's conversation. Every call in it is answered,
 	// in the call's order, by one message of the tool role each.
 	Messages []*event.Message
+	// First and Newest are the person's first and newest message; nil if there is
+	// none. A summary in Messages may stand for them.
+	First, Newest *event.Message
 	// Turns is the number of the last turn begun, Usage the sum over all replies,
 	// those to sub-agents included; a count that no reply stated is nil.
 	Turns int
@@ -93,7 +96,7 @@ func (f *Fold) Apply(e event.Event) {
 	case *event.UserMessage:
 		if p.AgentID == "" {
 			f.settle()
-			f.state.Messages = append(f.state.Messages, event.UserSaid(p))
+			f.said(e.Actor, event.UserSaid(p))
 			if p.Deferred && len(f.state.Later) > 0 {
 				f.state.Later = f.state.Later[1:]
 			}
@@ -129,6 +132,18 @@ func (f *Fold) State() *State {
 	}
 	g.settle()
 	return &g.state
+}
+
+// said takes in what somebody told the model.
+func (f *Fold) said(by event.Actor, m *event.Message) {
+	f.state.Messages = append(f.state.Messages, m)
+	if by != event.ActorUser {
+		return
+	}
+	if f.state.First == nil {
+		f.state.First = m
+	}
+	f.state.Newest = m
 }
 
 func (f *Fold) say(role event.Role, texts ...string) {

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/abhed/abhed/internal/event"
 )
@@ -37,8 +38,9 @@ func (s *Store) Fork(id string, at int64, root string, o ResumeOptions) (*Sessio
 		return nil, nil, ResumeInfo{}, err
 	}
 	fold, err := ses.copyFrom(path, r.id, at)
-	if err != nil {
-		return nil, nil, ResumeInfo{}, errors.Join(fmt.Errorf("the session can't be forked: %w", err), ses.Close())
+	if err != nil { // half a session is none
+		err = errors.Join(fmt.Errorf("the session can't be forked: %w", err), ses.Close(), os.RemoveAll(ses.path), os.RemoveAll(blobDir(ses.path)))
+		return nil, nil, ResumeInfo{}, err
 	}
 	state := fold.State()
 	r.info.Interrupted = state.Interrupted
