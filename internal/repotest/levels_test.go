@@ -85,6 +85,7 @@ func levels() []level {
 		{pattern: "internal/model/*", level: 9},
 		{pattern: "internal/tool/tooltest", level: 8, testOnly: true},
 		{pattern: "internal/tool/*", level: 9},
+		{pattern: "internal/probe", level: 9}, // what a model endpoint can do, for abhed doctor
 		{pattern: "internal/session", level: 9},
 		{pattern: "internal/extension", level: 9},
 		{pattern: "internal/mcp", level: 9},
