@@ -16,6 +16,9 @@ import (
 // maxParallel bounds the read-only calls that run at the same time.
 const maxParallel = 8
 
+// unrecordedText answers a call whose outcome is not in the record.
+const unrecordedText = "The outcome of this call could not be recorded. It may have done part of its work: check before you repeat it."
+
 // refusals counts the same call refused in a row.
 type refusals struct {
 	same string
@@ -121,8 +124,8 @@ func (l *Loop) collect(ctx context.Context, slots []slot, stop *end) *end {
 		if e := l.ended(ctx, s); e != nil && stop == nil {
 			stop = e
 		}
-		if !s.done {
-			continue // the record failed: there is no outcome, and no further turn
+		if !s.done { // the record or the gate failed: no further turn, but the history stays valid
+			s.final = Final{Content: unrecordedText, IsError: true}
 		}
 		res := &model.ToolResult{CallID: s.call.ID, Name: s.call.Name, Content: s.final.Content, IsError: s.final.IsError, Images: s.final.Images}
 		l.push(&model.Message{Role: event.RoleTool, Parts: []model.Part{{ToolResult: res}}})

@@ -250,6 +250,7 @@ type fakeExtensions struct {
 	begin   func(ctx context.Context) *agent.Refusal
 	choose  func(ctx context.Context, messages []*model.Message) []*model.Message
 	compact func(messages []*model.Message) (agent.Compaction, *agent.Refusal)
+	atEnd   func()
 	ended   []string // reason: content
 }
 
@@ -283,4 +284,7 @@ func (x *fakeExtensions) Compact(_ context.Context, _ agent.At, messages []*mode
 
 func (x *fakeExtensions) Ended(_ context.Context, _ agent.At, reason agent.Reason, content string) {
 	x.ended = append(x.ended, string(reason)+": "+content)
+	if x.atEnd != nil {
+		x.atEnd()
+	}
 }
