@@ -171,8 +171,8 @@ type Limits struct {
 // Price is what tokens cost, in US dollars for a million.
 type Price struct{ Input, Output, CacheRead, CacheWrite float64 }
 
-// of returns the cost of a reply.
-func (p Price) of(u *model.Usage) float64 {
+// Of returns the cost of a reply in US dollars; a count that is unknown costs nothing.
+func (p Price) Of(u *model.Usage) float64 {
 	n := func(v *int64) float64 {
 		if v == nil {
 			return 0

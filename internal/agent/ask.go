@@ -114,18 +114,14 @@ func (l *Loop) countFor(resp *model.Response, m Model, bytes int) {
 				tokens += *n
 			}
 		}
-		cost = price.of(u)
+		cost = price.Of(u)
 	} else {
 		tokens = int64(len(l.system)+bytes+size(resp.Message)) / 4
 		cost = float64(tokens) * price.Input / 1e6
 	}
 	l.spending().spend(tokens, cost, m.Price != nil)
 	if u := resp.Usage; u != nil {
-		add(&l.usage.Input, u.Input)
-		add(&l.usage.Output, u.Output)
-		add(&l.usage.CacheRead, u.CacheRead)
-		add(&l.usage.CacheWrite, u.CacheWrite)
-		add(&l.usage.Reasoning, u.Reasoning)
+		l.usage = l.usage.Plus(*u)
 	}
 }
 
@@ -152,16 +148,6 @@ func size(m *model.Message) int {
 		}
 	}
 	return n
-}
-
-func add(sum **int64, n *int64) {
-	if n == nil {
-		return
-	}
-	if *sum == nil {
-		*sum = new(int64)
-	}
-	**sum += *n
 }
 
 // retry records the failed attempt and waits; an end means that no attempt

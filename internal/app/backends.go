@@ -81,7 +81,7 @@ func (e *engine) startBackends(context.Context) error {
 	l := e.o.loaded
 	e.backends = gate.NewBackends(h, gate.Identity{
 		Source: "urn:abhed:" + e.key.ID(), Session: e.log.ID(), Workspace: l.workspace, Roots: l.roots,
-		Model: e.o.model.Name(), Agent: mainAgent, Version: e.sys.Version, Mode: l.Permissions.Mode,
+		Model: e.model.Client.Name(), Agent: mainAgent, Version: e.sys.Version, Mode: e.mode().String(),
 	}, lender)
 	return nil
 }

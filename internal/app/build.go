@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
+	"sync"
+	"sync/atomic"
 
 	"github.com/abhed/abhed/internal/agent"
 	"github.com/abhed/abhed/internal/ahpconfig"
@@ -15,11 +16,16 @@ import (
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/extension"
 	"github.com/abhed/abhed/internal/gate"
+	"github.com/abhed/abhed/internal/mcp"
+	"github.com/abhed/abhed/internal/memory"
 	"github.com/abhed/abhed/internal/model"
+	"github.com/abhed/abhed/internal/model/script"
 	"github.com/abhed/abhed/internal/policy"
 	"github.com/abhed/abhed/internal/sandbox"
 	"github.com/abhed/abhed/internal/session"
 	"github.com/abhed/abhed/internal/tool"
+	"github.com/abhed/abhed/internal/tool/bash"
+	"github.com/abhed/abhed/internal/tool/todo"
 )
 
 // mainAgent identifies the agent that a person talks to.
@@ -27,13 +33,21 @@ const mainAgent = "main"
 
 // buildOptions is what an engine is built from.
 type buildOptions struct {
-	loaded       *loaded
-	model        model.Client
+	loaded *loaded
+	// model, tools and hooks are compiled in; nil model means the configured one.
+	model model.Client
+	tools []tool.Tool
+	hooks []gate.Hook
+
 	systemAppend string
-	onEvent      func(event.Event)
-	onText       func(string)
+	output       []byte // JSON Schema of the answer
+	sink         control.Sink
+	approver     control.Approver
+	asker        control.Asker
 	resume       string
 	resumeNewest bool
+	fork         bool
+	forkAt       int64
 
 	acceptUnsigned, acceptBroken bool
 }
@@ -48,32 +62,51 @@ type engine struct {
 	log      *session.Session
 	state    *session.State
 	resumed  *session.ResumeInfo
+	model    agent.Model // of the main agent at the start
 	ext      *extension.Host
+	servers  *mcp.Host
 	backends *gate.Backends
 	// measuring is nil unless telemetry is configured.
 	measuring *measuring
 
-	registered *ahpconfig.Loaded
-	gate       *gate.Gate
-	tools      *tool.Registry
-	rules      *gate.Rules
-	ruleset    *policy.Ruleset
-	matchers   []*matcher
-	denied     func(path string) bool // what searches leave out, nil if nothing
-	holding    *holding               // what commands may not make or change
-	absent     []string               // watched files that weren't there before the command
-	abort      func(cause error)      // ends the run
-	loop       *agent.Loop
-	system     string
-	key        *chain.Key     // of the installation
-	closers    []func() error // in the order of opening
+	registered   *ahpconfig.Loaded
+	minter       *tool.Minter
+	verifier     *tool.Verifier
+	jobs         *bash.Jobs
+	todos        *todo.Tool
+	skills       []memory.Skill
+	instructions *memory.Instructions
+	memoryFiles  []string
+	ruleset      *policy.Ruleset
+	matchers     []*matcher
+	modeNow      atomic.Uint32
+	mainScope    *scope
+	main         *worker
+	ids          *agent.IDs
+	serial       sync.Mutex // held while a mutating call runs
+	tuning       sync.Mutex // held while the session is changed
+	ear          *ear
+	meter        meter
+	given        []string // what backends gave for the first prompt
+	refused      error    // why the session was not started
+	key          *chain.Key
+	closers      []func() error // in the order of opening
+
+	mu           sync.Mutex // guards what follows
+	scopes       []*scope
+	workers      map[string]*worker // sub-agents that run, by id
+	agents       []*running         // all sub-agents, in order
+	agentsBefore int                // of the session before it was resumed
+	scripts      map[string]*script.Client
+	abort        func(cause error) // ends what runs, nil if nothing does
+	shutting     bool
 }
 
 // build puts an engine together. What was opened before an error is closed again.
 func build(ctx context.Context, o buildOptions, sys System) (*engine, error) {
-	e := &engine{o: o, sys: sys}
+	e := &engine{o: o, sys: sys, workers: map[string]*worker{}, ids: &agent.IDs{}}
 	for _, step := range []func(context.Context) error{
-		e.openSandbox, e.openRecord, e.startTelemetry, e.readRegistrations, e.startExtensions, e.makeTools, e.makeRules, e.startBackends, e.begin,
+		e.openSandbox, e.openRecord, e.connectMain, e.startTelemetry, e.readRegistrations, e.startExtensions, e.startServers, e.makeTools, e.makeRules, e.firstMode, e.startBackends, e.begin,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, e.close())
@@ -94,7 +127,11 @@ func (e *engine) close() error {
 	return first
 }
 
-func (e *engine) onClose(f func() error) { e.closers = append(e.closers, f) }
+func (e *engine) onClose(f func() error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closers = append(e.closers, f)
+}
 
 // openSandbox finds the strongest tier and holds it against the settings.
 func (e *engine) openSandbox(ctx context.Context) error {
@@ -123,78 +160,13 @@ func (e *engine) network() bool {
 	return e.o.loaded.Sandbox.Network || e.plan.Tier() == sandbox.TierNone
 }
 
-// openRecord opens the record of a new session or of the one to go on with.
-func (e *engine) openRecord(context.Context) error {
-	values, warnings, err := secrets(e.o.loaded, e.sys)
-	if err != nil {
+// connectMain makes the client of the main agent's model.
+func (e *engine) connectMain(context.Context) (err error) {
+	if err := e.o.loaded.CheckCAFile(os.ReadFile); err != nil {
 		return err
 	}
-	e.warnings = append(e.warnings, warnings...)
-	dir := e.sys.stateDir()
-	if dir == "" {
-		return errors.New("there is no place for the record: neither XDG_STATE_HOME nor HOME is an absolute path")
-	}
-	store, err := session.OpenStore(dir, session.Options{Secrets: values})
-	if err != nil {
-		return &operationalError{err}
-	}
-	e.key = store.Key()
-	if err := e.resumeOrCreate(store); err != nil {
-		return err
-	}
-	e.onClose(e.log.Close)
-	if e.o.onEvent != nil {
-		e.log.Subscribe(e.o.onEvent)
-	}
-	return nil
-}
-
-func (e *engine) resumeOrCreate(store *session.Store) error {
-	id, workspace := e.o.resume, e.o.loaded.workspace
-	if e.o.resumeNewest {
-		infos, err := store.ListWorkspace(workspace)
-		if err != nil {
-			return &operationalError{err}
-		}
-		if len(infos) == 0 {
-			return fmt.Errorf("there is no session of the workspace %s to go on with", workspace)
-		}
-		id = infos[0].ID
-	}
-	var err error
-	if id == "" {
-		if e.log, err = store.Create(workspace, session.CreateOptions{}); err != nil {
-			return &operationalError{err}
-		}
-		e.state = &session.State{}
-		return nil
-	}
-	if err := sameWorkspace(store, id, workspace); err != nil {
-		return err
-	}
-	var info session.ResumeInfo
-	e.log, e.state, info, err = store.Resume(id, session.ResumeOptions{AcceptUnsigned: e.o.acceptUnsigned, AcceptBroken: e.o.acceptBroken})
-	e.resumed = &info
+	e.model, err = e.connect("", "")
 	return err
-}
-
-// sameWorkspace refuses to go on in another workspace than the session's: its
-// history speaks of other files.
-func sameWorkspace(store *session.Store, id, workspace string) error {
-	file, err := store.Find(id)
-	if err != nil {
-		return err
-	}
-	infos, err := store.List()
-	if err != nil {
-		return &operationalError{err}
-	}
-	for _, i := range infos {
-		if i.Path == file && i.Root != "" && i.Root != workspace {
-			return fmt.Errorf("session %s belongs to the workspace %s, and this is %s; go on with -C %s", i.ID, i.Root, workspace, i.Root)
-		}
-	}
-	return nil
 }
 
 // startExtensions starts the configured extensions.
@@ -203,11 +175,8 @@ func (e *engine) startExtensions(ctx context.Context) error {
 	if len(l.Extensions) == 0 {
 		return nil
 	}
-	configs, err := e.extensionConfigs()
-	if err != nil {
-		return err
-	}
-	e.ext, err = extension.Start(ctx, configs, extension.Options{
+	var err error
+	e.ext, err = extension.Start(ctx, e.extensionConfigs(), extension.Options{
 		SessionID: e.log.ID(), Taken: builtinNames(), Confine: e.confineExtension,
 		Record: func(d event.Draft) error { _, err := e.log.Append(d); return err },
 	})
@@ -218,65 +187,23 @@ func (e *engine) startExtensions(ctx context.Context) error {
 	return nil
 }
 
-// makeTools builds the registry: the built-in tools, then the extensions'.
-func (e *engine) makeTools(context.Context) error {
-	tools, err := e.builtins()
-	if err != nil {
-		return err
-	}
-	e.onClose(e.holding.clear)
-	if e.ext != nil {
-		tools = append(tools, e.ext.Tools()...)
-	}
-	e.tools, err = tool.NewRegistry(tools...)
-	return err
-}
-
-// begin makes gate and loop, and records what the session starts with.
+// begin makes gate and loop of the main agent, and records what the session starts
+// with.
 func (e *engine) begin(context.Context) error {
-	minter, verifier := tool.NewAuthority()
-	l := e.o.loaded
-	cost, err := price(l)
-	if err != nil {
-		return err
-	}
-	e.system = systemPrompt(l, e.network(), e.o.systemAppend)
-	e.gate = gate.New(gate.Options{
-		Tools: e.tools, Minter: minter, Rules: func() *gate.Rules { return e.rules }, Log: e.log,
-		Extensions: e.ext, Backends: e.backends, Session: e.log.ID(), Agent: policy.Agent{ID: mainAgent}, Roots: l.roots,
-	})
+	e.minter, e.verifier = tool.NewAuthority()
+	e.main.makeGate()
+	e.main.system = e.systemPrompt()
 	if err := e.recordStart(); err != nil {
 		return &operationalError{err}
 	}
+	l := e.o.loaded
 	workDir := l.workspace
-	if e.state.WorkDir != "" && exists(e.state.WorkDir) {
+	if e.state.WorkDir != "" && inRoots(e.state.WorkDir, l.roots) && exists(e.state.WorkDir) {
 		workDir = e.state.WorkDir
 	}
-	var hooks agent.Hooks // nil without backends, so that the loop builds nothing for them
-	if e.backends != nil {
-		hooks = e.gate
-	}
-	specs := toolSpecs(e.tools)
-	e.loop = agent.New(agent.Options{
-		Model: agent.Model{Client: e.o.model, Price: cost}, Gate: e.gate, Hooks: hooks, Exec: tool.NewExecutor(e.tools, verifier), Log: e.log, System: e.system, Tools: func() []model.ToolSpec { return specs },
-		Limits: agent.Limits{Turns: int(l.Limits.MaxTurns), Tokens: l.Limits.MaxTokens, CostUSD: l.Limits.MaxCostUSD, Time: time.Duration(l.Limits.MaxSeconds) * time.Second},
-		OnDelta: func(d control.Delta) {
-			if d.Kind == "text" && e.o.onText != nil {
-				e.o.onText(d.Text)
-			}
-		},
-		Retry: e.sys.Retry,
-		WorkDir: workDir, History: e.state.Messages, Later: e.state.Later, Turn: e.state.Turns,
+	return e.main.makeLoop(loopState{
+		workDir: workDir, history: e.state.Messages, later: e.state.Later, stubbed: e.state.Stubbed, turn: e.state.Turns, model: e.model,
 	})
-	return nil
-}
-
-func toolSpecs(r *tool.Registry) []model.ToolSpec {
-	var specs []model.ToolSpec
-	for _, s := range r.Specs() {
-		specs = append(specs, model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})
-	}
-	return specs
 }
 
 // recordStart records the situation of now, and everything that a reader should
@@ -284,12 +211,12 @@ func toolSpecs(r *tool.Registry) []model.ToolSpec {
 func (e *engine) recordStart() error {
 	l := e.o.loaded
 	var names []string
-	for _, s := range e.tools.Specs() {
+	for _, s := range e.main.tools.Specs() {
 		names = append(names, s.Name)
 	}
 	started := event.SessionStarted{
-		Version: e.sys.Version, Workspace: l.workspace, Roots: l.roots, Model: e.o.model.Name(), Mode: l.Permissions.Mode,
-		Tier: e.plan.Tier().String(), Network: e.network(), NotProtected: e.plan.Gaps(), System: e.system, Tools: names,
+		Version: e.sys.Version, Workspace: l.workspace, Roots: l.roots, Model: e.model.Client.Name(), Mode: e.mode().String(),
+		Tier: e.plan.Tier().String(), Network: e.network(), NotProtected: e.plan.Gaps(), System: e.main.system, Tools: names, Memory: e.memoryFiles,
 	}
 	var first event.Payload = &started
 	if e.resumed != nil {
@@ -308,26 +235,4 @@ func (e *engine) recordStart() error {
 
 func system(p event.Payload) event.Draft {
 	return event.Draft{Actor: event.ActorSystem, Trust: event.TrustHarness, Payload: p}
-}
-
-// run does one prompt and records the end of the run.
-func (e *engine) run(ctx context.Context, prompt string) agent.Result {
-	ctx, end := e.traced(ctx)
-	defer end()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	e.abort = cancel
-	given, err := e.sessionStarted(ctx)
-	res := agent.Result{Reason: agent.ReasonError}
-	if err != nil {
-		res.Detail = "the session was not started: " + err.Error()
-	} else {
-		res = e.loop.Run(ctx, agent.Prompt{Text: prompt, Given: given})
-	}
-	e.sessionEnded(ctx, res)
-	ended := &event.SessionEnded{Reason: string(res.Reason), Detail: res.Detail, Turns: res.Turns, Usage: &res.Usage}
-	if _, err := e.log.AppendDurable(system(ended)); err != nil && res.Reason != agent.ReasonError {
-		res.Reason, res.Detail = agent.ReasonError, err.Error()
-	}
-	return res
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/abhed/abhed/internal/agent"
+	"github.com/abhed/abhed/internal/control"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/model/script"
 	"github.com/abhed/abhed/internal/session"
@@ -85,23 +86,21 @@ func (d *demo) play(ctx context.Context) error {
 	if sys.stateDir() == "" {
 		sys.Environ = append(sys.Environ, "XDG_STATE_HOME="+filepath.Join(d.dir, "state"))
 	}
-	l, err := loadSettings(SettingsOptions{Dir: workspace, ConfigFile: filepath.Join(d.dir, "config.json")}, sys)
-	if err != nil {
-		return err
-	}
 	model := script.New(demoScript())
-	e, err := build(ctx, buildOptions{loaded: l, model: model, onEvent: d.hear}, sys)
+	host := NewHost(HostOptions{SettingsOptions: SettingsOptions{Dir: workspace, ConfigFile: filepath.Join(d.dir, "config.json")}, Model: model}, sys)
+	c, err := host.open(ctx, control.Start{Sink: d})
 	if err != nil {
 		return err
 	}
+	e := c.e
 	fmt.Fprintf(d.sys.Stdout, "A scripted model works in %s, sandbox tier %s.\n", workspace, e.plan.Tier())
 	fmt.Fprintf(d.sys.Stdout, "Every call passes the gate: rules, the extension guard (a process), the backend %s (a process).\n\n", demoBackendID)
-	res := e.run(ctx, "The test fails. Please fix it.")
+	res := c.Prompt(ctx, control.Prompt{Text: "The test fails. Please fix it."})
 	path, key := e.log.Path(), e.key.Public()
-	if err := e.close(); err != nil {
+	if err := c.Close(); err != nil {
 		return err
 	}
-	if res.Reason != agent.ReasonCompleted {
+	if !res.Completed {
 		return fmt.Errorf("the run ended with %s: %s", res.Reason, res.Detail)
 	}
 	if left := model.Left(); left != 0 {
@@ -209,8 +208,11 @@ type demoExtension struct {
 	OnFailure string   `json:"on_failure"`
 }
 
-// hear keeps what the end is checked by, and tells the story.
-func (d *demo) hear(e event.Event) {
+// Delta does nothing: the story is told from the events.
+func (d *demo) Delta(control.Delta) {}
+
+// Event keeps what the end is checked by, and tells the story.
+func (d *demo) Event(e event.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch p := e.Payload.(type) {

@@ -27,13 +27,13 @@ func Explain(ctx context.Context, o ExplainOptions, sys System) int {
 		return sys.fail(ExitUsage, err)
 	}
 	defer e.close()
-	args, err := e.tools.Check(o.Tool, []byte(o.Args))
+	args, err := e.main.tools.Check(o.Tool, []byte(o.Args))
 	if err != nil {
 		return sys.fail(ExitUsage, err)
 	}
-	t, _ := e.tools.Lookup(o.Tool)
+	t, _ := e.main.tools.Lookup(o.Tool)
 	call := policy.Call{ID: "explain", Tool: o.Tool, ToolVersion: t.Spec().Version, Args: args, WorkDir: l.workspace, Roots: l.roots, Agent: policy.Agent{ID: mainAgent}}
-	res := e.rules.Explain(call, t.Declare(args))
+	res := e.mainScope.rules.Load().Explain(call, t.Declare(args))
 	if o.JSON {
 		res.Trace = nil // the record has none either
 		b, err := strictjson.Marshal(res)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/abhed/abhed/internal/agent"
@@ -15,12 +14,6 @@ import (
 	"github.com/abhed/abhed/internal/proc"
 	"github.com/abhed/abhed/internal/sandbox"
 )
-
-// sentEvents are the extension events that this version sends. A subscription to
-// another one would look like a guard and never be asked, so it stops the start.
-func sentEvents() []string {
-	return []string{"list_tools", "session_start", "session_end", "tool_call", "permission_request", "tool_result", "invoke_tool"}
-}
 
 // endLimit bounds what is said to extensions and backends at the end of a session.
 const endLimit = 2 * time.Second
@@ -42,18 +35,9 @@ func (m *matcher) matches(c policy.Call, d policy.Declaration) bool {
 }
 
 // extensionConfigs turns the settings into what the host takes.
-func (e *engine) extensionConfigs() ([]extension.Config, error) {
+func (e *engine) extensionConfigs() []extension.Config {
 	var out []extension.Config
 	for i, x := range e.o.loaded.Extensions {
-		for n, name := range x.Events {
-			if !slices.Contains(sentEvents(), name) {
-				where := ""
-				if origin, ok := e.o.loaded.Origin(fmt.Sprintf("extensions[%d].events[%d]", i, n)); ok {
-					where = origin.String() + ": "
-				}
-				return nil, fmt.Errorf("%sextension %q subscribes to %s, which this version doesn't send; it sends %s", where, x.Name, name, strings.Join(sentEvents(), ", "))
-			}
-		}
 		c := extension.Config{
 			Name: x.Name, Command: x.Command, Args: x.Args, Dir: e.o.loaded.extensionDir(i), Events: x.Events,
 			Timeout: x.Timeout(), InvokeTimeout: x.InvokeTimeout(), OnFailure: extension.OnFailure(x.OnFailure), Sandbox: x.Sandbox,
@@ -69,7 +53,7 @@ func (e *engine) extensionConfigs() ([]extension.Config, error) {
 		}
 		out = append(out, c)
 	}
-	return out, nil
+	return out
 }
 
 // compileMatchers compiles the match rules against the tools that exist.
@@ -125,8 +109,7 @@ func (e *engine) confineExtension(spec proc.Spec) (proc.Spec, error) {
 // returns context for the model.
 func (e *engine) sessionStarted(ctx context.Context) ([]string, error) {
 	if e.ext != nil {
-		l := e.o.loaded
-		e.ext.SessionStart(ctx, extension.Session{Workspace: l.workspace, Model: e.o.model.Name(), Mode: l.Permissions.Mode})
+		e.ext.SessionStart(ctx, e.extensionSession())
 	}
 	if e.backends == nil {
 		return nil, nil
@@ -135,7 +118,7 @@ func (e *engine) sessionStarted(ctx context.Context) ([]string, error) {
 	if e.resumed != nil {
 		trigger = "resume"
 	}
-	return e.gate.Start(ctx, trigger, e.system)
+	return e.main.gate.Start(ctx, trigger, e.main.system)
 }
 
 // sessionEnded tells them that it ends, even if it was interrupted.

@@ -111,13 +111,12 @@ func (h *holding) clear() error {
 }
 
 // beforeCommand says what the next command may not read and not change.
-func (e *engine) beforeCommand() (hidden, held []string, err error) {
-	l := e.o.loaded
-	e.absent = e.holding.missing()
-	guarded := e.protected()
-	held = e.holding.held()
+func (s *scope) beforeCommand() (hidden, held []string, err error) {
+	s.absent = s.holding.missing()
+	guarded := s.e.protected(s.roots)
+	held = s.holding.held()
 	for _, path := range guarded.Write {
-		if inRoots(path, l.roots) && exists(path) && filepath.Base(path) != ".git" {
+		if inRoots(path, s.roots) && exists(path) && filepath.Base(path) != ".git" {
 			held = append(held, path)
 		}
 	}
@@ -126,9 +125,9 @@ func (e *engine) beforeCommand() (hidden, held []string, err error) {
 			hidden = append(hidden, path)
 		}
 	}
-	unread, unwritten, err := e.forbidden()
+	unread, unwritten, err := s.forbidden()
 	for _, path := range unwritten {
-		if inRoots(path, l.roots) { // elsewhere nothing can be written anyway
+		if inRoots(path, s.roots) { // elsewhere nothing can be written anyway
 			held = append(held, path)
 		}
 	}
@@ -137,10 +136,10 @@ func (e *engine) beforeCommand() (hidden, held []string, err error) {
 
 // forbidden lists what the deny rules of read and of write forbid as it is now, so
 // that a command can't do it either.
-func (e *engine) forbidden() (unread, unwritten []string, err error) {
-	l, home := e.o.loaded, e.sys.home()
-	unread, all := e.ruleset.Hidden(l.roots, home, maxHidden)
-	unwritten, more := e.ruleset.Frozen(l.roots, home, maxHidden)
+func (s *scope) forbidden() (unread, unwritten []string, err error) {
+	home := s.e.sys.home()
+	unread, all := s.e.ruleset.Hidden(s.roots, home, maxHidden)
+	unwritten, more := s.e.ruleset.Frozen(s.roots, home, maxHidden)
 	if !all || !more {
 		return nil, nil, fmt.Errorf("a deny rule of read or write has wildcards and the workspace has more than %d files, so not everything that it forbids could be held; write the rule with a folder at its start", maxHidden)
 	}
@@ -149,10 +148,10 @@ func (e *engine) forbidden() (unread, unwritten []string, err error) {
 
 // afterCommand looks for what a command made in a watched place. If it can't be
 // taken away the run ends.
-func (e *engine) afterCommand() string {
-	moved, err := setAside(e.absent)
+func (s *scope) afterCommand() string {
+	moved, err := setAside(s.absent)
 	if err != nil {
-		e.abort(&agent.Interrupted{Reason: agent.ReasonError, Detail: "a command made a protected file, which could not be taken away: " + err.Error()})
+		s.e.stop(&agent.Interrupted{Reason: agent.ReasonError, Detail: "a command made a protected file, which could not be taken away: " + err.Error()})
 	}
 	return strings.Join(moved, "; ")
 }

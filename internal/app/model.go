@@ -9,7 +9,10 @@ import (
 	"github.com/abhed/abhed/internal/agent"
 	"github.com/abhed/abhed/internal/config"
 	"github.com/abhed/abhed/internal/model"
+	"github.com/abhed/abhed/internal/model/anthropic"
+	"github.com/abhed/abhed/internal/model/gemini"
 	"github.com/abhed/abhed/internal/model/openai"
+	"github.com/abhed/abhed/internal/model/responses"
 	"github.com/abhed/abhed/internal/model/script"
 )
 
@@ -17,58 +20,122 @@ import (
 // it everywhere would destroy ordinary text (record.md).
 const minSecret = 8
 
-// connect returns the client for the configured model.
-func connect(l *loaded, sys System) (model.Client, error) {
-	e, err := l.Resolve("")
+// connect returns the model of that name, provider/model; "" is the configured one.
+// Each agent gets a client of its own, because a client keeps what it has encoded.
+// title is the task of the agent, "" for the main one, which only a script can see.
+func (e *engine) connect(name, title string) (agent.Model, error) {
+	l := e.o.loaded
+	if e.o.model != nil { // compiled in
+		return agent.Model{Client: forTask(e.o.model, title)}, nil
+	}
+	ep, err := l.Resolve(name)
 	if err != nil {
-		return nil, err
+		return agent.Model{}, err
 	}
-	switch e.API {
-	case config.APIScript:
-		data, err := readBounded(e.BaseURL, maxSettings)
-		if err != nil {
-			return nil, fmt.Errorf("the model's script can't be read: %w", err)
-		}
-		steps, err := script.Parse(data)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", e.BaseURL, err)
-		}
-		return script.New(steps), nil
-	case config.APIOpenAI:
-		return connectOpenAI(l, e, sys)
-	default:
-		return nil, fmt.Errorf("the API %q of provider %q is not supported by this build", e.API, e.Provider)
+	m := agent.Model{Window: ep.Info.ContextWindow, Output: ep.Info.OutputLimit, Price: price(ep.Info.Price), Images: ep.Info.Images != nil && *ep.Info.Images}
+	if m.Price == nil && l.Limits.MaxCostUSD > 0 {
+		return agent.Model{}, fmt.Errorf("limits.max_cost_usd needs the price of %s/%s, which isn't known: set models.%q.price.input and .output in the settings, or remove the limit", ep.Provider, ep.Model, ep.Provider+"/"+ep.Model)
 	}
+	if ep.API == config.APIScript {
+		m.Client, err = e.script(ep, title)
+		return m, err
+	}
+	headers, err := headersOf(ep, e.sys)
+	if err != nil {
+		return agent.Model{}, err
+	}
+	m.Client, err = dial(l, ep, headers, apiKey(ep, e.sys), e.log.ID())
+	return m, err
 }
 
-func connectOpenAI(l *loaded, e config.Endpoint, sys System) (model.Client, error) {
+// dial makes the client for an endpoint. It connects to nothing.
+func dial(l *loaded, ep config.Endpoint, headers map[string]string, key, session string) (model.Client, error) {
+	sampling, stall, ca := samplingValues(l.Sampling), l.HTTP.StallTimeout(), l.HTTP.CAFile
+	switch ep.API {
+	case config.APIOpenAI:
+		return openai.New(openai.Config{
+			BaseURL: ep.BaseURL, Model: ep.Model, APIKey: key, APIKeyEnv: ep.APIKeyEnv, Name: ep.Provider,
+			Sampling: sampling, Headers: headers, StallTimeout: stall, CAFile: ca,
+		})
+	case config.APIOpenAIResponses:
+		return responses.New(responses.Config{
+			BaseURL: ep.BaseURL, Model: ep.Model, APIKey: key, APIKeyEnv: ep.APIKeyEnv, Name: ep.Provider, CacheKey: session,
+			Sampling: sampling, Headers: headers, StallTimeout: stall, CAFile: ca,
+		})
+	case config.APIAnthropic:
+		return anthropic.New(anthropic.Config{
+			BaseURL: ep.BaseURL, Model: ep.Model, APIKey: key, APIKeyEnv: ep.APIKeyEnv, Name: ep.Provider, OutputLimit: ep.Info.OutputLimit,
+			Sampling: sampling, Headers: headers, StallTimeout: stall, CAFile: ca,
+		})
+	case config.APIGemini:
+		return gemini.New(gemini.Config{
+			BaseURL: ep.BaseURL, Model: ep.Model, APIKey: key, APIKeyEnv: ep.APIKeyEnv, Name: ep.Provider,
+			Sampling: sampling, Headers: headers, StallTimeout: stall, CAFile: ca,
+		})
+	}
+	return nil, fmt.Errorf("the API %q of provider %q is not supported by this build", ep.API, ep.Provider)
+}
+
+// headersOf returns the headers that an endpoint gets from the environment.
+func headersOf(ep config.Endpoint, sys System) (map[string]string, error) {
 	headers := map[string]string{}
-	for name, variable := range e.HeadersEnv {
+	for name, variable := range ep.HeadersEnv {
 		v := sys.Getenv(variable)
 		if v == "" {
-			return nil, fmt.Errorf("provider %q sends the header %s from the variable %s, which isn't set", e.Provider, name, variable)
+			return nil, fmt.Errorf("provider %q sends the header %s from the variable %s, which isn't set", ep.Provider, name, variable)
 		}
 		headers[name] = v
 	}
-	return openai.New(openai.Config{
-		BaseURL: e.BaseURL, Model: e.Model, APIKey: apiKey(e, sys), APIKeyEnv: e.APIKeyEnv,
-		Name: e.Provider, Sampling: samplingValues(l.Sampling), Headers: headers,
-	})
+	return headers, nil
 }
 
-// price returns what the configured model costs. It is needed only for a limit on
-// the cost, and then every rate must be known.
-func price(l *loaded) (*agent.Price, error) {
-	if l.Limits.MaxCostUSD == 0 {
-		return nil, nil
+// script returns the client that plays a script. All agents that are given no steps
+// of their own play one and the same.
+func (e *engine) script(ep config.Endpoint, title string) (model.Client, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.scripts == nil {
+		e.scripts = map[string]*script.Client{}
 	}
-	e, err := l.Resolve("")
-	if err != nil {
-		return nil, err
+	c := e.scripts[ep.BaseURL]
+	if c == nil {
+		data, err := readBounded(ep.BaseURL, maxSettings)
+		if err != nil {
+			return nil, fmt.Errorf("the model's script can't be read: %w", err)
+		}
+		if c, err = script.Load(data, script.Options{Name: ep.Provider + "/" + ep.Model}); err != nil {
+			return nil, fmt.Errorf("%s: %w", ep.BaseURL, err)
+		}
+		e.scripts[ep.BaseURL] = c
 	}
-	p := e.Info.Price
+	return forTask(c, title), nil
+}
+
+// forTask returns the client of the agent that has the task.
+func forTask(c model.Client, title string) model.Client {
+	if s, ok := c.(*script.Client); ok && title != "" {
+		return s.For(title)
+	}
+	return c
+}
+
+// takesImages reports whether the configured model is known to take images.
+func (e *engine) takesImages() bool { return e.model.Images }
+
+// retry bounds the repetition of failed model calls.
+func (e *engine) retry() agent.Retry {
+	r := e.sys.Retry
+	if r.Attempts == 0 {
+		r.Attempts = int(e.o.loaded.HTTP.Retries)
+	}
+	return r
+}
+
+// price returns what tokens cost; nil if a rate that is always used is unknown. A
+// cache's rates are those of input where nothing is said of them.
+func price(p *config.Price) *agent.Price {
 	if p == nil || p.Input == nil || p.Output == nil {
-		return nil, fmt.Errorf("limits.max_cost_usd needs the price of %s/%s, which isn't known: set models.%q.price.input and .output in the settings, or remove the limit", e.Provider, e.Model, e.Provider+"/"+e.Model)
+		return nil
 	}
 	out := agent.Price{Input: *p.Input, Output: *p.Output, CacheRead: *p.Input, CacheWrite: *p.Input}
 	if p.CacheRead != nil {
@@ -77,7 +144,16 @@ func price(l *loaded) (*agent.Price, error) {
 	if p.CacheWrite != nil {
 		out.CacheWrite = *p.CacheWrite
 	}
-	return &out, nil
+	return &out
+}
+
+// priceOf returns what the model of that name costs, nil if it is unknown.
+func (e *engine) priceOf(name string) *agent.Price {
+	ep, err := e.o.loaded.Resolve(name)
+	if err != nil {
+		return nil
+	}
+	return price(ep.Info.Price)
 }
 
 // apiKey returns the key of an endpoint, "" for none.
@@ -159,6 +235,9 @@ func secrets(l *loaded, sys System) (values [][]byte, warnings []string, err err
 		}
 	}
 	values = append(values, headerValues(l.Telemetry.HeadersEnv, sys)...)
+	for _, s := range l.MCP {
+		values = append(values, headerValues(s.HeadersEnv, sys)...)
+	}
 	e, err := l.Resolve("")
 	if err != nil {
 		return values, warnings, nil // no model, so no key

@@ -3,13 +3,21 @@ package app
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/abhed/abhed/internal/policy"
 )
 
-// protected lists what no tool of this session may touch.
-func (e *engine) protected() policy.Protected {
-	p := protected(e.o.loaded, e.registered.Looked, e.sys)
+// protected lists what no tool of this session may touch that works in roots.
+func (e *engine) protected(roots []string) policy.Protected {
+	l := e.o.loaded
+	all := slices.Clone(l.roots)
+	for _, r := range roots {
+		if !slices.Contains(all, r) {
+			all = append(all, r)
+		}
+	}
+	p := protected(l, all, e.registered.Looked, e.sys)
 	programs, credentials := e.backendFiles()
 	p.Write, p.Read = append(p.Write, programs...), append(p.Read, credentials...)
 	return p
@@ -17,7 +25,7 @@ func (e *engine) protected() policy.Protected {
 
 // protected lists what no tool may touch (gate.md §3 "Protected"): what decides
 // about the agent must not be the agent's to change.
-func protected(l *loaded, registrations []string, sys System) policy.Protected {
+func protected(l *loaded, roots, registrations []string, sys System) policy.Protected {
 	var p policy.Protected
 	write := func(paths ...string) {
 		for _, path := range paths {
@@ -29,7 +37,7 @@ func protected(l *loaded, registrations []string, sys System) policy.Protected {
 	write(l.files...)
 	write(sys.configDir(), filepath.Dir(sys.managedFile()), "/etc/ahp")
 	write(registrations...)
-	for _, root := range l.roots {
+	for _, root := range roots {
 		// Commands of git must write in .git, so the sandbox holds only parts of it
 		// (see holding); the file tools have no business there at all.
 		for _, name := range []string{".abhed", ".ahp", ".git"} {
@@ -43,8 +51,15 @@ func protected(l *loaded, registrations []string, sys System) policy.Protected {
 			}
 		}
 	}
+	for _, s := range l.MCP {
+		for _, word := range append([]string{s.Command}, s.Args...) {
+			if file, ok := namesFile(word, s.Cwd); ok {
+				write(file)
+			}
+		}
+	}
 	if state := sys.stateDir(); state != "" {
-		write(state)
+		write(filepath.Join(state, "sessions"), filepath.Join(state, "key"), filepath.Join(state, "trust.json"))
 		p.Read = append(p.Read, filepath.Join(state, "key"))
 	}
 	p.Read = append(p.Read, l.Secrets.Files...)

@@ -3,9 +3,7 @@ package app
 import (
 	"context"
 	"errors"
-	"os"
 
-	"github.com/abhed/abhed/internal/gate"
 	"github.com/abhed/abhed/internal/policy"
 	"github.com/abhed/abhed/internal/sandbox"
 	"github.com/abhed/abhed/internal/tool"
@@ -14,7 +12,7 @@ import (
 // makeRules compiles the rules for the tools that exist.
 func (e *engine) makeRules(context.Context) error {
 	l := e.o.loaded
-	known := knownTools(e.tools)
+	known := knownTools(e.main.tools)
 	set, found := policy.Compile(policy.RuleLists{
 		Deny: restrictions(l.Permissions.Deny, e.sys.home()), Ask: restrictions(l.Permissions.Ask, e.sys.home()), Allow: ruleTexts(l.Permissions.Allow),
 	}, known)
@@ -26,37 +24,8 @@ func (e *engine) makeRules(context.Context) error {
 	if err := e.compileMatchers(known); err != nil {
 		return err
 	}
-	env, err := e.env()
-	if err != nil {
-		return err
-	}
 	e.ruleset = set
-	e.denied = set.ReadDenied(l.roots, env.Home, env.Protected.Read)
-	e.rules, err = gate.NewRules(set, env)
-	return err
-}
-
-// env is what the rules are evaluated with.
-func (e *engine) env() (policy.Env, error) {
-	l := e.o.loaded
-	mode, err := policy.ParseMode(l.Permissions.Mode)
-	if err != nil {
-		return policy.Env{}, err
-	}
-	most, err := policy.ParseMode(l.Permissions.MaxMode)
-	if err != nil {
-		return policy.Env{}, err
-	}
-	if mode == policy.ModeBypass && os.Geteuid() == 0 {
-		e.warnings = append(e.warnings, "mode bypass runs as root: what no rule stops can change the whole machine")
-	}
-	return policy.Env{
-		Mode: mode, MaxMode: most, Home: e.sys.home(),
-		TierProcess: e.plan.Tier() >= sandbox.TierProcess, NetworkOff: !e.network(),
-		Writable:    e.writable(),
-		Protected:   e.protected(),
-		EnvHarmless: l.Permissions.EnvHarmless, Runners: l.Permissions.Runners,
-	}, nil
+	return nil
 }
 
 // writable lists where commands can write outside the roots. Without a sandbox
@@ -82,7 +51,7 @@ func knownTools(r *tool.Registry) policy.Known {
 // explainable is an engine without session: enough to judge, nothing runs.
 func explainable(ctx context.Context, l *loaded, sys System) (*engine, error) {
 	e := &engine{o: buildOptions{loaded: l}, sys: sys}
-	for _, step := range []func(context.Context) error{e.openSandbox, e.readRegistrations, e.makeTools, e.makeRules} {
+	for _, step := range []func(context.Context) error{e.openSandbox, e.readRegistrations, e.makeTools, e.makeRules, e.firstMode} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, e.close())
 		}

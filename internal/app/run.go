@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/abhed/abhed/internal/agent"
+	"github.com/abhed/abhed/internal/control"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/extension"
 	"github.com/abhed/abhed/internal/gate"
@@ -28,8 +29,11 @@ type RunOptions struct {
 	Terminal bool
 	// Resume is the id of a session to go on with; Continue takes the newest of the
 	// workspace.
-	Resume                       string
-	Continue                     bool
+	Resume   string
+	Continue bool
+	// ForkAt, with Resume or Continue, goes on in a new session that has what the other
+	// one was up to that event.
+	ForkAt                       int64
 	AcceptUnsigned, AcceptBroken bool
 	// Output is text, json or stream-json.
 	Output         string
@@ -37,6 +41,8 @@ type RunOptions struct {
 	// MaxTime becomes MaxSeconds, rounded up.
 	MaxTime      time.Duration
 	SystemAppend string
+	// JSONSchema is the file of the JSON Schema that the answer must fit, "" for none.
+	JSONSchema string
 }
 
 // Run does one headless run and returns the exit code of its end (abhed.md
@@ -50,37 +56,47 @@ func Run(ctx context.Context, o RunOptions, sys System) int {
 		return sys.fail(ExitUsage, err)
 	}
 	o.MaxSeconds = int64((o.MaxTime + time.Second - 1) / time.Second)
-	l, err := loadSettings(o.SettingsOptions, sys)
-	if err != nil {
-		return sys.fail(ExitUsage, err)
-	}
-	client, err := connect(l, sys)
-	if err != nil {
-		return sys.fail(ExitUsage, err)
-	}
 	out := newOutput(o, sys)
-	e, err := build(ctx, buildOptions{
-		loaded: l, model: client, systemAppend: o.SystemAppend, onEvent: out.event, onText: out.text,
-		resume: o.Resume, resumeNewest: o.Continue, acceptUnsigned: o.AcceptUnsigned, acceptBroken: o.AcceptBroken,
-	}, sys)
+	start := control.Start{Resume: o.Resume, Continue: o.Continue, ForkAt: o.ForkAt, Sink: out}
+	if start.Output, err = o.schema(); err != nil {
+		return sys.fail(ExitUsage, err)
+	}
+	host := NewHost(HostOptions{SettingsOptions: o.SettingsOptions, SystemAppend: o.SystemAppend, AcceptUnsigned: o.AcceptUnsigned, AcceptBroken: o.AcceptBroken}, sys)
+	c, err := host.open(ctx, start)
 	if err != nil {
 		return sys.fail(startCode(err), err)
 	}
-	res := e.run(ctx, prompt)
-	closeErr := e.close()
-	code := exitCode(res.Reason)
+	answer := c.Prompt(ctx, control.Prompt{Text: prompt})
+	info := c.Info()
+	closeErr := c.Close()
+	code := exitCode(agent.Reason(answer.Reason))
 	if closeErr != nil {
 		code = sys.fail(ExitNegative, closeErr)
 	}
-	out.end(res, e, code)
+	out.end(answer, info, code)
 	return code
 }
 
-// startCode is the exit code of a failed start: 2 if the configuration is at
-// fault, 1 if the machine is.
+// schema reads the JSON Schema of the answer, nil for none.
+func (o *RunOptions) schema() ([]byte, error) {
+	if o.JSONSchema == "" {
+		return nil, nil
+	}
+	b, err := readBounded(o.JSONSchema, maxSettings)
+	if err != nil {
+		return nil, fmt.Errorf("--json-schema: %w", err)
+	}
+	if _, err := answerCheck(b); err != nil {
+		return nil, fmt.Errorf("--json-schema %s: %w", o.JSONSchema, err)
+	}
+	return b, nil
+}
+
+// startCode is the exit code of a failed start: 2 if the configuration or the
+// invocation is at fault, 1 if the machine is.
 func startCode(err error) int {
-	var ops *operationalError
-	if errors.As(err, &ops) {
+	var e *control.Error
+	if errors.As(err, &e) && e.Code == control.CodeFailed {
 		return ExitNegative
 	}
 	return ExitUsage
@@ -101,6 +117,10 @@ func (o *RunOptions) check() error {
 	switch {
 	case o.Resume != "" && o.Continue:
 		return errors.New("--resume and --continue exclude each other")
+	case o.ForkAt < 0:
+		return fmt.Errorf("--fork-at %d: expected the number of an event, from 1", o.ForkAt)
+	case o.ForkAt != 0 && o.Resume == "" && !o.Continue:
+		return errors.New("--fork-at needs --resume or --continue: the session that the fork is of")
 	case o.MaxTurns < 0 || o.MaxTokens < 0 || o.MaxTime < 0 || o.MaxCost < 0:
 		return errors.New("a limit can't be negative; 0 means the configured limit")
 	}
@@ -129,7 +149,7 @@ func (o *RunOptions) prompt(stdin io.Reader) (string, error) {
 	return text, nil
 }
 
-// output shows a run in one of the formats.
+// output shows a run in one of the formats. It is the run's sink.
 type output struct {
 	o     RunOptions
 	sys   System
@@ -143,8 +163,8 @@ func newOutput(o RunOptions, sys System) *output {
 	return &output{o: o, sys: sys, story: newStory(sys.Stderr), lines: &jsonLines{w: sys.Stdout}}
 }
 
-// event hears every event of the record.
-func (out *output) event(e event.Event) {
+// Event hears every event of the record.
+func (out *output) Event(e event.Event) {
 	if out.o.Output == "stream-json" {
 		out.lines.tell(e)
 		return
@@ -195,13 +215,13 @@ func (out *output) event(e event.Event) {
 	}
 }
 
-// text hears the model's text as it arrives.
-func (out *output) text(piece string) {
-	if out.o.Output != "text" || out.o.Quiet {
+// Delta hears the model's text as it arrives. What a sub-agent says is not the answer.
+func (out *output) Delta(d control.Delta) {
+	if out.o.Output != "text" || out.o.Quiet || d.Kind != "text" || d.AgentID != "" {
 		return
 	}
-	fmt.Fprint(out.sys.Stdout, out.safe(piece))
-	out.midLine = !strings.HasSuffix(piece, "\n")
+	fmt.Fprint(out.sys.Stdout, out.safe(d.Text))
+	out.midLine = !strings.HasSuffix(d.Text, "\n")
 }
 
 // safe returns text as it may be printed: a terminal obeys what a file only holds.
@@ -213,12 +233,12 @@ func (out *output) safe(text string) string {
 }
 
 // end prints what is said at the end.
-func (out *output) end(res agent.Result, e *engine, code int) {
+func (out *output) end(res control.Answer, info control.Info, code int) {
 	switch out.o.Output {
 	case "json":
 		b, err := strictjson.Marshal(summary{
-			Type: "result", SessionID: e.log.ID(), Record: e.log.Path(), Reason: string(res.Reason), Detail: res.Detail,
-			Result: res.Text, IsError: code != 0, ExitCode: code, Turns: res.Turns, Usage: &res.Usage,
+			Type: "result", SessionID: info.SessionID, Record: info.Record, Reason: res.Reason, Detail: res.Detail,
+			Result: res.Text, IsError: code != 0, ExitCode: code, Turns: res.Turns, Usage: &res.Usage, CostUSD: res.CostUSD,
 		})
 		if err != nil {
 			b = []byte(`{"type":"result","is_error":true,"detail":"the result can't be encoded"}`)
@@ -233,7 +253,7 @@ func (out *output) end(res agent.Result, e *engine, code int) {
 			fmt.Fprintln(out.sys.Stdout)
 		}
 	}
-	if res.Reason != agent.ReasonCompleted {
+	if !res.Completed {
 		detail := ""
 		if res.Detail != "" {
 			detail = ": " + res.Detail
@@ -241,9 +261,9 @@ func (out *output) end(res agent.Result, e *engine, code int) {
 		fmt.Fprintf(out.sys.Stderr, "abhed: the run ended with %s%s\n", res.Reason, detail)
 	}
 	if !out.o.Quiet {
-		fmt.Fprintf(out.sys.Stderr, "record: %s\n", e.log.Path())
-		if res.Reason != agent.ReasonCompleted {
-			fmt.Fprintf(out.sys.Stderr, "go on with: abhed --resume %s -p …\n", e.log.ID())
+		fmt.Fprintf(out.sys.Stderr, "record: %s\n", info.Record)
+		if !res.Completed {
+			fmt.Fprintf(out.sys.Stderr, "go on with: abhed --resume %s -p …\n", info.SessionID)
 		}
 	}
 }
@@ -260,4 +280,6 @@ type summary struct {
 	ExitCode  int          `json:"exit_code"`
 	Turns     int          `json:"turns"`
 	Usage     *event.Usage `json:"usage,omitempty"`
+	// CostUSD is null if a price is unknown.
+	CostUSD *float64 `json:"cost_usd"`
 }

@@ -100,3 +100,21 @@ type Usage struct {
 	CacheWrite *int64 `json:"cache_write,omitzero"`
 	Reasoning  *int64 `json:"reasoning,omitzero"`
 }
+
+// Plus returns the sum of u and o; a count that neither knows is unknown.
+func (u Usage) Plus(o Usage) Usage {
+	sum := func(a, b *int64) *int64 {
+		switch {
+		case b == nil:
+			return a
+		case a == nil:
+			return b
+		}
+		n := *a + *b
+		return &n
+	}
+	return Usage{
+		Input: sum(u.Input, o.Input), Output: sum(u.Output, o.Output), CacheRead: sum(u.CacheRead, o.CacheRead),
+		CacheWrite: sum(u.CacheWrite, o.CacheWrite), Reasoning: sum(u.Reasoning, o.Reasoning),
+	}
+}

@@ -241,23 +241,7 @@ func (f *Fold) reduce(p *event.ContextReduced) {
 }
 
 func (f *Fold) usage(u *event.Usage) {
-	if u == nil {
-		return
+	if u != nil {
+		f.state.Usage = f.state.Usage.Plus(*u)
 	}
-	sum := func(total **int64, n *int64) {
-		if n == nil {
-			return
-		}
-		v := *n
-		if *total != nil {
-			v += **total
-		}
-		*total = &v
-	}
-	s := &f.state.Usage
-	sum(&s.Input, u.Input)
-	sum(&s.Output, u.Output)
-	sum(&s.CacheRead, u.CacheRead)
-	sum(&s.CacheWrite, u.CacheWrite)
-	sum(&s.Reasoning, u.Reasoning)
 }

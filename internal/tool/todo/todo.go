@@ -42,9 +42,12 @@ type Item struct {
 
 // Options are what the tool may be given. The zero value is the usual.
 type Options struct {
-	// OnChange, if set, is called with each new list before the call's result is
-	// returned, one call at a time. items is the callee's. It must not call the tool.
-	OnChange func(agentID string, items []Item)
+	// Before, if set, is asked about each new list, whose place was taken by old so far.
+	// Its error says why there must be no such list. OnChange, if set, is called with it
+	// before the call's result is returned. Both are called one at a time, and must
+	// neither change the lists nor call the tool.
+	Before   func(ctx context.Context, agentID string, old, items []Item) error
+	OnChange func(ctx context.Context, agentID string, old, items []Item)
 }
 
 // Tool is the todo tool. Make it with New.
@@ -98,7 +101,7 @@ func (t *Tool) Spec() tool.Spec {
 func (t *Tool) Declare([]byte) policy.Declaration { return policy.Declaration{} }
 
 // Run replaces the list of the agent that called.
-func (t *Tool) Run(_ context.Context, g tool.Grant) (tool.Result, error) {
+func (t *Tool) Run(ctx context.Context, g tool.Grant) (tool.Result, error) {
 	a, err := tool.Decode[args](g.Args())
 	if err != nil {
 		return tool.Result{}, err
@@ -116,24 +119,30 @@ func (t *Tool) Run(_ context.Context, g tool.Grant) (tool.Result, error) {
 		return tool.Fail(fmt.Sprintf("The list was not changed: items %s are in_progress, and at most one may be. Set the others to pending or completed and send the whole list again.",
 			strings.Join(busy, ", "))), nil
 	}
-	if !t.set(g.Call().Agent.ID, a.Items) {
-		return tool.Fail(fmt.Sprintf("The list was not kept: %d agents of this session have one already.", maxAgents)), nil
+	if err := t.set(ctx, g.Call().Agent.ID, a.Items); err != nil {
+		return tool.Fail("The list was not changed: " + err.Error()), nil
 	}
 	return tool.OK(show(a.Items)), nil
 }
 
-// set reports whether there was room for the list.
-func (t *Tool) set(agent string, items []Item) bool {
+// set keeps the list unless there is no room for it, or somebody is against it.
+func (t *Tool) set(ctx context.Context, agent string, items []Item) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, known := t.lists[agent]; !known && len(t.lists) >= maxAgents {
-		return false
+	old, known := t.lists[agent]
+	if !known && len(t.lists) >= maxAgents {
+		return fmt.Errorf("%d agents of this session have a list already", maxAgents)
+	}
+	if t.o.Before != nil {
+		if err := t.o.Before(ctx, agent, old, items); err != nil {
+			return err
+		}
 	}
 	t.lists[agent] = slices.Clone(items)
 	if t.o.OnChange != nil {
-		t.o.OnChange(agent, slices.Clone(items))
+		t.o.OnChange(ctx, agent, old, items)
 	}
-	return true
+	return nil
 }
 
 // Items returns an agent's list as it is.

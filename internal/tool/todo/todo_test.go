@@ -1,6 +1,7 @@
 package todo_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ func run(t *testing.T, it tool.Tool, args m) tool.Result {
 
 func TestListIsReplacedWhole(t *testing.T) {
 	var told [][]todo.Item
-	it := todo.New(todo.Options{OnChange: func(_ string, items []todo.Item) { told = append(told, items) }})
+	it := todo.New(todo.Options{OnChange: func(_ context.Context, _ string, _, items []todo.Item) { told = append(told, items) }})
 	res := run(t, it, items("completed:look", "in_progress:mend\nit", "pending:test"))
 	want := "1. [x] look\n2. [>] mend it\n3. [ ] test\n(2 of 3 open)\n"
 	if res.IsError || res.Content != want {
@@ -50,7 +51,7 @@ func TestListIsReplacedWhole(t *testing.T) {
 
 func TestRefusedListChangesNothing(t *testing.T) {
 	calls := 0
-	it := todo.New(todo.Options{OnChange: func(string, []todo.Item) { calls++ }})
+	it := todo.New(todo.Options{OnChange: func(context.Context, string, []todo.Item, []todo.Item) { calls++ }})
 	run(t, it, items("pending:first"))
 	for _, tt := range []struct {
 		args m

@@ -1,0 +1,227 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/abhed/abhed/internal/agent"
+	"github.com/abhed/abhed/internal/control"
+	"github.com/abhed/abhed/internal/event"
+	"github.com/abhed/abhed/internal/policy"
+	"github.com/abhed/abhed/internal/tool/task"
+)
+
+// maxAgents is how many sub-agents a session may have in all.
+const maxAgents = 1000
+
+// runTask does a task of the agent by with a sub-agent: fresh context, the session's
+// gate, rules, extensions and backends, and the budget of the run.
+func (e *engine) runTask(ctx context.Context, by policy.Agent, r task.Request) (task.Reply, error) {
+	parent := e.worker(by.ID)
+	switch {
+	case parent == nil:
+		return task.Reply{}, fmt.Errorf("the agent %q is unknown", by.ID)
+	case parent.id.Depth >= maxDepth:
+		return task.Reply{}, fmt.Errorf("a sub-agent of depth %d can't have sub-agents", maxDepth)
+	case parent.loop.Budget() == nil:
+		return task.Reply{}, errors.New("the run has ended")
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w, err := e.hire(parent, r, cancel)
+	if err != nil {
+		return task.Reply{}, err
+	}
+	reply := task.Reply{}
+	tree, err := w.place(ctx, parent, r)
+	if err == nil {
+		err = w.equip(parent, r)
+	}
+	if err != nil {
+		e.dismiss(w, "error")
+		return task.Reply{}, errors.Join(err, tree.remove(ctx))
+	}
+	res := w.work(ctx, parent, r, tree)
+	e.jobs.EndAgent(w.id.ID)
+	e.dismiss(w, string(res.Reason))
+	reply.Text, reply.Reason, reply.Detail = res.Text, string(res.Reason), res.Detail
+	reply.Completed = res.Reason == agent.ReasonCompleted
+	if tree != nil {
+		reply.Notes = append(reply.Notes, tree.finish(context.WithoutCancel(ctx)))
+	}
+	return reply, nil
+}
+
+// running is a sub-agent as the session's surfaces see it.
+type running struct {
+	task   control.Task
+	cancel context.CancelCauseFunc // nil once it has ended
+}
+
+// hire gives a new sub-agent its id.
+func (e *engine) hire(parent *worker, r task.Request, cancel context.CancelCauseFunc) (*worker, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.agents) >= maxAgents {
+		return nil, fmt.Errorf("the session has had %d sub-agents, which is the most there may be", maxAgents)
+	}
+	id := fmt.Sprintf("a%d", len(e.agents)+1+e.agentsBefore)
+	w := &worker{e: e, id: policy.Agent{ID: id, Depth: parent.id.Depth + 1}, parent: parent, scope: parent.scope, readOnly: r.ReadOnly || parent.readOnly}
+	e.workers[id] = w
+	e.agents = append(e.agents, &running{control.Task{ID: id, Kind: "agent", Title: r.Title, State: "running", AgentID: parent.agentID()}, cancel})
+	return w, nil
+}
+
+// dismiss notes that a sub-agent has ended.
+func (e *engine) dismiss(w *worker, state string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.workers, w.id.ID)
+	for _, a := range e.agents {
+		if a.task.ID == w.id.ID {
+			a.task.State, a.cancel = state, nil
+		}
+	}
+}
+
+// place gives the sub-agent a worktree of its own if the task asks for one.
+func (w *worker) place(ctx context.Context, parent *worker, r task.Request) (*worktree, error) {
+	if !r.Worktree {
+		return nil, nil
+	}
+	tree, err := newWorktree(ctx, w.e, parent.scope.roots[0], w.id.ID)
+	if err != nil {
+		return nil, err
+	}
+	s, err := w.e.newScope([]string{tree.dir}, gitOf(tree.from))
+	if err == nil {
+		err = s.setRules(w.e.mode())
+	}
+	if err != nil {
+		return tree, err
+	}
+	w.e.mu.Lock()
+	w.e.scopes = append(w.e.scopes, s)
+	w.e.mu.Unlock()
+	w.scope = s
+	return tree, nil
+}
+
+// equip makes tools, gate and loop.
+func (w *worker) equip(parent *worker, r task.Request) error {
+	e := w.e
+	if err := w.makeTools(); err != nil {
+		return err
+	}
+	w.system = subPrompt(w, r)
+	m, err := e.connect(parent.loop.Model().Client.Name(), r.Title)
+	if err != nil {
+		return err
+	}
+	w.makeGate()
+	return w.makeLoop(loopState{workDir: w.scope.roots[0], budget: parent.loop.Budget(), model: m})
+}
+
+// work runs the task and records its bounds.
+func (w *worker) work(ctx context.Context, parent *worker, r task.Request, tree *worktree) agent.Result {
+	e := w.e
+	var names []string
+	for _, s := range w.tools.Specs() {
+		names = append(names, s.Name)
+	}
+	started := &event.AgentStarted{AgentID: w.id.ID, Parent: parent.agentID(), CallID: r.CallID, Depth: w.id.Depth, Title: r.Title, Model: w.loop.Model().Client.Name(), Tools: names, System: w.system}
+	if tree != nil {
+		started.Worktree = tree.dir
+	}
+	if _, err := e.log.AppendDurable(system(started)); err != nil {
+		return agent.Result{Reason: agent.ReasonError, Detail: err.Error()}
+	}
+	res := w.loop.Run(ctx, agent.Prompt{Text: r.Prompt})
+	ended := &event.AgentEnded{AgentID: w.id.ID, Reason: string(res.Reason), Detail: res.Detail, Turns: res.Turns, Usage: &res.Usage}
+	if _, err := e.log.AppendDurable(system(ended)); err != nil {
+		return agent.Result{Reason: agent.ReasonError, Detail: err.Error()}
+	}
+	return res
+}
+
+// worktree is a git worktree that a sub-agent has to itself.
+type worktree struct {
+	from, dir, branch, base string
+	git                     string
+	env                     []string
+}
+
+// newWorktree makes a worktree of the repository at from, at its HEAD.
+func newWorktree(ctx context.Context, e *engine, from, id string) (*worktree, error) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return nil, errors.New("a worktree needs git, which isn't installed")
+	}
+	name := e.log.ID() + "-" + id
+	t := &worktree{from: from, dir: filepath.Join(e.sys.stateDir(), "worktrees", name), branch: "abhed/" + name, git: git}
+	t.env = append(demoEnviron(e.sys.Environ), "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0")
+	if t.base, err = t.run(ctx, from, "rev-parse", "--verify", "HEAD^{commit}"); err != nil {
+		return nil, fmt.Errorf("a worktree needs a git repository with a commit: %w", err)
+	}
+	if top, err := t.run(ctx, from, "rev-parse", "--show-toplevel"); err != nil || top != from {
+		return nil, fmt.Errorf("the workspace %s is not the top of its repository, so there is no worktree for it alone", from)
+	}
+	if err := os.MkdirAll(filepath.Dir(t.dir), 0o700); err != nil {
+		return nil, err
+	}
+	if _, err := t.run(ctx, from, "worktree", "add", "-q", "-b", t.branch, t.dir, t.base); err != nil {
+		return nil, fmt.Errorf("git made no worktree: %w", err)
+	}
+	if t.dir, err = realDir(t.dir); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// maxGit bounds what is read of git's output, in bytes.
+const maxGit = 8 << 10
+
+// run runs git with no hook and no configured program of the repository's.
+func (t *worktree) run(ctx context.Context, dir string, args ...string) (string, error) {
+	safe := []string{"-C", dir, "-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "core.pager=cat"}
+	cmd := exec.CommandContext(ctx, t.git, append(safe, args...)...)
+	cmd.Env = t.env
+	out, err := cmd.CombinedOutput()
+	text := strings.TrimSpace(string(out[:min(len(out), maxGit)]))
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, text)
+	}
+	return text, nil
+}
+
+// finish says what is in the worktree, and removes it if nothing is.
+func (t *worktree) finish(ctx context.Context) string {
+	status, err := t.run(ctx, t.dir, "status", "--porcelain", "--untracked-files=all")
+	if err == nil && status == "" {
+		if err = t.remove(ctx); err == nil {
+			return "Nothing was changed in its worktree, which is removed."
+		}
+	}
+	if err != nil {
+		return fmt.Sprintf("Its worktree is %s (branch %s); %v", t.dir, t.branch, err)
+	}
+	return fmt.Sprintf("Its changes are in the worktree %s (branch %s, from %s), uncommitted:\n%s", t.dir, t.branch, t.base[:12], status)
+}
+
+// remove takes the worktree and its branch away. A nil worktree has none.
+func (t *worktree) remove(ctx context.Context) error {
+	if t == nil {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	if _, err := t.run(ctx, t.from, "worktree", "remove", "--force", t.dir); err != nil {
+		return err
+	}
+	_, err := t.run(ctx, t.from, "branch", "-q", "-D", t.branch)
+	return err
+}
