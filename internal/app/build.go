@@ -60,6 +60,10 @@ type engine struct {
 	tmp      string
 	warnings []string
 	log      *session.Session
+	// id is the session's, record takes what its parts say of themselves. Where there is
+	// no session nobody keeps it.
+	id     string
+	record func(event.Draft) error
 	state    *session.State
 	resumed  *session.ResumeInfo
 	model    agent.Model // of the main agent at the start
@@ -89,6 +93,7 @@ type engine struct {
 	meter        meter
 	given        []string // what backends gave for the first prompt
 	refused      error    // why the session was not started
+	origin       string   // the session that this is a fork of
 	key          *chain.Key
 	closers      []func() error // in the order of opening
 
@@ -177,8 +182,7 @@ func (e *engine) startExtensions(ctx context.Context) error {
 	}
 	var err error
 	e.ext, err = extension.Start(ctx, e.extensionConfigs(), extension.Options{
-		SessionID: e.log.ID(), Taken: builtinNames(), Confine: e.confineExtension,
-		Record: func(d event.Draft) error { _, err := e.log.Append(d); return err },
+		SessionID: e.id, Taken: builtinNames(), Confine: e.confineExtension, Record: e.record,
 	})
 	if err != nil {
 		return err

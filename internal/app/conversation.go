@@ -154,6 +154,9 @@ func (e *engine) run(ctx context.Context, p agent.Prompt) agent.Result {
 	defer free()
 	p.Given, e.given = e.given, nil
 	res := e.main.loop.Run(ctx, p)
+	if e.o.asker != nil { // somebody is there who may have looked away
+		e.main.gate.Tell(ctx, agent.At{}, &agent.Attention{Kind: "idle", Title: "abhed", Message: "the prompt has ended: " + string(res.Reason)})
+	}
 	ended := &event.RunEnded{Reason: string(res.Reason), Detail: res.Detail, Turns: res.Turns, Usage: &res.Usage}
 	if res.CostUSD != nil {
 		ended.CostUSD = strconv.AppendFloat(nil, *res.CostUSD, 'f', -1, 64)

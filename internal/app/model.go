@@ -44,7 +44,7 @@ func (e *engine) connect(name, title string) (agent.Model, error) {
 	if err != nil {
 		return agent.Model{}, err
 	}
-	m.Client, err = dial(l, ep, headers, apiKey(ep, e.sys), e.log.ID())
+	m.Client, err = dial(l, ep, headers, apiKey(ep, e.sys), e.id)
 	return m, err
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/session"
@@ -29,6 +31,7 @@ func (e *engine) openRecord(context.Context) error {
 		return err
 	}
 	e.onClose(e.log.Close)
+	e.id, e.record = e.log.ID(), func(d event.Draft) error { _, err := e.log.Append(d); return err }
 	e.log.Subscribe(func(ev event.Event) { e.meter.hear(ev, e.priceOf) })
 	if e.o.sink != nil {
 		e.ear = newEar(e.o.sink)
@@ -49,23 +52,28 @@ func (e *engine) resumeOrCreate(store *session.Store) error {
 		}
 		id = infos[0].ID
 	}
-	var err error
 	if id == "" {
 		if e.o.fork {
 			return errors.New("a fork needs the session that it is of")
 		}
+		var err error
 		if e.log, err = store.Create(workspace, session.CreateOptions{}); err != nil {
 			return &operationalError{err}
 		}
 		e.state = &session.State{}
 		return nil
 	}
-	if err := sameWorkspace(store, id, workspace); err != nil {
+	file, err := store.Find(id)
+	if err != nil {
+		return err
+	}
+	if err := sameWorkspace(store, file, workspace); err != nil {
 		return err
 	}
 	var info session.ResumeInfo
 	how := session.ResumeOptions{AcceptUnsigned: e.o.acceptUnsigned, AcceptBroken: e.o.acceptBroken}
 	if e.o.fork {
+		e.origin = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 		e.log, e.state, info, err = store.Fork(id, e.o.forkAt, workspace, how)
 	} else {
 		e.log, e.state, info, err = store.Resume(id, how)
@@ -79,11 +87,7 @@ func (e *engine) resumeOrCreate(store *session.Store) error {
 
 // sameWorkspace refuses to go on in another workspace than the session's: its
 // history speaks of other files.
-func sameWorkspace(store *session.Store, id, workspace string) error {
-	file, err := store.Find(id)
-	if err != nil {
-		return err
-	}
+func sameWorkspace(store *session.Store, file, workspace string) error {
 	infos, err := store.List()
 	if err != nil {
 		return &operationalError{err}

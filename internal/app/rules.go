@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/policy"
 	"github.com/abhed/abhed/internal/sandbox"
 	"github.com/abhed/abhed/internal/tool"
@@ -48,10 +49,25 @@ func knownTools(r *tool.Registry) policy.Known {
 	return known
 }
 
-// explainable is an engine without session: enough to judge, nothing runs.
+// sessionless is an engine without session: enough to judge, and to start what belongs
+// to it. What that says of itself goes to record.
+func sessionless(ctx context.Context, l *loaded, sys System, record func(event.Draft) error) (*engine, error) {
+	e := &engine{o: buildOptions{loaded: l}, sys: sys, id: "none", record: record}
+	for _, step := range []func(context.Context) error{e.openSandbox, e.readRegistrations} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, e.close())
+		}
+	}
+	return e, nil
+}
+
+// explainable is one that has rules. Nothing runs.
 func explainable(ctx context.Context, l *loaded, sys System) (*engine, error) {
-	e := &engine{o: buildOptions{loaded: l}, sys: sys}
-	for _, step := range []func(context.Context) error{e.openSandbox, e.readRegistrations, e.makeTools, e.makeRules, e.firstMode} {
+	e, err := sessionless(ctx, l, sys, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range []func(context.Context) error{e.makeTools, e.makeRules, e.firstMode} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, e.close())
 		}

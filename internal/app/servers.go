@@ -54,7 +54,7 @@ func (e *engine) startServers(ctx context.Context) error {
 	}
 	var err error
 	e.servers, err = mcp.Start(ctx, servers, mcp.Options{
-		Confine: e.confineServer, Record: func(d event.Draft) error { _, err := e.log.Append(d); return err },
+		Confine: e.confineServer, Record: e.record,
 		Elicit: e.elicit, Roots: l.roots, BudgetTokens: budget, Taken: taken, Version: e.sys.Version, CAFile: l.HTTP.CAFile,
 	})
 	if err != nil {
