@@ -115,10 +115,13 @@ func (e *engine) sessionStarted(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	trigger := "startup"
-	if e.resumed != nil {
+	switch {
+	case e.origin != "":
+		trigger = "fork"
+	case e.resumed != nil:
 		trigger = "resume"
 	}
-	return e.main.gate.Start(ctx, trigger, e.main.system)
+	return e.main.gate.Start(ctx, trigger, e.origin, e.main.system)
 }
 
 // sessionEnded tells them that it ends, even if it was interrupted.

@@ -200,9 +200,10 @@ func sum(text string) string {
 	return hex.EncodeToString(s[:])
 }
 
-// Start tells the backends that the session starts; trigger is "startup" or
-// "resume". It returns context for the model.
-func (g *Gate) Start(ctx context.Context, trigger, system string) (given []string, err error) {
+// Start tells the backends that the session starts; trigger is "startup", "resume",
+// or "fork" of the session with the id from, which is "" else. It returns context
+// for the model.
+func (g *Gate) Start(ctx context.Context, trigger, from, system string) (given []string, err error) {
 	b := g.o.Backends
 	if !b.wanted(ahp.SessionStart) {
 		return nil, nil
@@ -210,6 +211,9 @@ func (g *Gate) Start(ctx context.Context, trigger, system string) (given []strin
 	e := g.envelope(ahp.SessionStart)
 	e.Trigger, e.PermissionMode, e.Manifest = trigger, b.id.Mode, b.h.Manifest()
 	e.Harness = &ahp.HarnessInfo{Name: "abhed", Version: b.id.Version}
+	if from != "" {
+		e.ResumedFrom = &ahp.Identity{ID: from}
+	}
 	e.Items = ahp.MessageItems(ahp.TextMessage(systemItem, ahp.RoleSystem, system))
 	say := g.consult(ctx, agent.At{}, &question{event: e, caps: capabilities(ahp.SessionStart), take: func(_ *harness.Outcome, say *agent.Say, d *event.HooksDecided) error {
 		// There was no turn yet, so the next one is the first.

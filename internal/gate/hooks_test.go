@@ -89,7 +89,7 @@ func TestUnrecordedDecisionRefuses(t *testing.T) {
 			t.Errorf("%s: %+v", m.EventType(), say)
 		}
 	}
-	if _, err := r.gate.Start(t.Context(), "startup", "sys"); err == nil {
+	if _, err := r.gate.Start(t.Context(), "startup", "", "sys"); err == nil {
 		t.Error("a session starts whose decision is not in the record")
 	}
 	if n := len(fake.Requests()); n != len(moments())+1 {
