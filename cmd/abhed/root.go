@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,7 +46,7 @@ func done(code int) error {
 }
 
 func newRoot(sys app.System) *cobra.Command {
-	var o app.RunOptions
+	var o runOptions
 	root := &cobra.Command{
 		Use:   "abhed -p PROMPT",
 		Short: "A coding agent in which every tool call passes one gate",
@@ -65,50 +65,22 @@ limit, 4 the same call refused again and again, 5 retries used up, 6 the stream 
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.PromptGiven = cmd.Flags().Changed("prompt")
-			o.Terminal = isTerminal(sys.Stdin)
-			return done(app.Run(cmd.Context(), o, sys))
+			if err := o.promptOf(cmd, nil); err != nil {
+				return err
+			}
+			return o.run(cmd, sys)
 		},
 	}
 	root.SetVersionTemplate("abhed {{.Version}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(unknownFlag)
+	promptFlag(root, &o)
+	sessionFlags(root, &o)
 	runFlags(root, &o)
-	root.AddCommand(newDemo(sys), newDemoBackend(sys), newPolicy(sys), newRecord(sys), newAHP(sys))
+	root.AddCommand(newDemo(sys), newDemoBackend(sys), newPolicy(sys), newRecord(sys), newAHP(sys),
+		newConfig(sys), newProviders(sys), newTrust(sys), newSessions(sys), newResume(sys), newFork(sys),
+		newRPC(sys), newExt(sys), newMCP(sys), newDoctor(sys))
 	return root
-}
-
-func runFlags(c *cobra.Command, o *app.RunOptions) {
-	f := c.Flags()
-	f.StringVarP(&o.Prompt, "prompt", "p", "", "what the agent shall do; without it the prompt is read from standard input")
-	f.StringVar(&o.Resume, "resume", "", "go on with the session of this `ID`")
-	f.BoolVar(&o.Continue, "continue", false, "go on with the newest session of this workspace")
-	f.BoolVar(&o.AcceptUnsigned, "accept-unsigned", false, "resume a record that this installation has not signed")
-	f.BoolVar(&o.AcceptBroken, "accept-broken", false, "resume a record whose chain is broken, up to the break")
-	f.StringVar(&o.Output, "output", "text", "`FORMAT` of standard output: text, json or stream-json")
-	f.BoolVar(&o.Quiet, "quiet", false, "print nothing but the answer")
-	f.BoolVar(&o.Verbose, "verbose", false, "print every decision")
-	f.Int64Var(&o.MaxTurns, "max-turns", 0, "end after `N` model replies (0: the configured limit)")
-	f.Int64Var(&o.MaxTokens, "max-tokens", 0, "end after `N` tokens (0: the configured limit)")
-	f.Float64Var(&o.MaxCost, "max-cost", 0, "end after so many US `DOLLARS` (0: the configured limit)")
-	f.DurationVar(&o.MaxTime, "max-time", 0*time.Second, "end after this `DURATION`, such as 10m (0: the configured limit)")
-	f.StringVar(&o.SystemAppend, "system-append", "", "`TEXT` added to the system prompt")
-	settingsFlags(c, &o.SettingsOptions)
-}
-
-// settingsFlags are the flags that change what judges a call.
-func settingsFlags(c *cobra.Command, o *app.SettingsOptions) {
-	f := c.Flags()
-	f.StringVar(&o.Mode, "mode", "", "permission `MODE`: plan, default, accept-edits, auto or bypass")
-	f.StringVar(&o.Model, "model", "", "`PROVIDER/MODEL` to use")
-	f.StringArrayVar(&o.Allow, "allow", nil, "allow `RULE`, repeatable")
-	f.StringArrayVar(&o.Ask, "ask", nil, "ask `RULE`, repeatable")
-	f.StringArrayVar(&o.Deny, "deny", nil, "deny `RULE`, repeatable")
-	f.StringVarP(&o.Dir, "dir", "C", "", "work in `DIR` instead of the current directory")
-	f.StringArrayVar(&o.AddDirs, "add-dir", nil, "a further `DIR` that the agent may work in, repeatable")
-	f.StringVar(&o.ConfigFile, "config", "", "`FILE` to read instead of the user's settings")
-	f.StringVar(&o.Registration, "ahp", "", "AHP registration `FILE`")
-	f.BoolVar(&o.TrustWorkspace, "trust-workspace", false, "apply the workspace's own .abhed/config.json in full")
-	f.StringVar(&o.MinTier, "min-tier", "", "weakest acceptable sandbox `TIER`: none or process")
 }
 
 func newDemo(sys app.System) *cobra.Command {
@@ -140,7 +112,7 @@ func newDemoBackend(sys app.System) *cobra.Command {
 }
 
 func newPolicy(sys app.System) *cobra.Command {
-	c := &cobra.Command{Use: "policy", Short: "Look at the rules that judge tool calls", Args: cobra.NoArgs, RunE: needsSubcommand}
+	c := &cobra.Command{Use: "policy", Short: "Look at the rules that judge tool calls", Args: subcommands, RunE: needsSubcommand}
 	var o app.ExplainOptions
 	explain := &cobra.Command{
 		Use:   "explain TOOL ARGUMENTS",
@@ -160,11 +132,13 @@ func newPolicy(sys app.System) *cobra.Command {
 }
 
 func newRecord(sys app.System) *cobra.Command {
-	c := &cobra.Command{Use: "record", Short: "List, show and verify session records", Args: cobra.NoArgs, RunE: needsSubcommand}
+	c := &cobra.Command{Use: "record", Short: "List, show and verify session records", Args: subcommands, RunE: needsSubcommand}
 	var jsonOut bool
 	list := &cobra.Command{
 		Use: "list", Short: "List the sessions that are kept on this machine", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return done(app.RecordList(sys, jsonOut)) },
+		RunE: func(*cobra.Command, []string) error {
+			return done(app.Sessions(app.SessionsOptions{All: true, JSON: jsonOut}, sys))
+		},
 	}
 	list.Flags().BoolVar(&jsonOut, "json", false, "one JSON object a line")
 	var rawOut bool
@@ -177,12 +151,12 @@ func newRecord(sys app.System) *cobra.Command {
 		Use: "verify ID|FILE", Short: "Check chain, sequence and signatures of a session", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return done(app.RecordVerify(sys, args[0])) },
 	}
-	c.AddCommand(list, show, verify)
+	c.AddCommand(list, show, verify, newRecordExport(sys))
 	return c
 }
 
 func newAHP(sys app.System) *cobra.Command {
-	c := &cobra.Command{Use: "ahp", Short: "Look at what backends are offered", Args: cobra.NoArgs, RunE: needsSubcommand}
+	c := &cobra.Command{Use: "ahp", Short: "Look at what backends are offered", Args: subcommands, RunE: needsSubcommand}
 	c.AddCommand(&cobra.Command{
 		Use: "manifest", Short: "Print the AHP manifest: every event, and the effects that are enforced there", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return done(app.AHPManifest(sys)) },
@@ -196,7 +170,11 @@ func noPrompt(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return fmt.Errorf("unexpected argument %q: quote the prompt, as in -p \"fix the test\"; for a command see abhed --help", args[0])
+	text := "for a command see abhed --help"
+	if meant := subcommands(cmd, args[:1]); strings.Contains(meant.Error(), "did you mean") {
+		text = meant.Error()
+	}
+	return fmt.Errorf("unexpected argument %q: quote the prompt, as in -p \"fix the test\"; %s", args[0], text)
 }
 
 // isTerminal reports whether a stream is a character device other than the null

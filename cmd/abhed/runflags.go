@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/abhed/abhed/internal/app"
+)
+
+// defaultRPCBuffer is how many events wait for a slow reader of "abhed rpc".
+const defaultRPCBuffer = 10_000
+
+// runOptions are the flags of a run.
+type runOptions struct {
+	app.RunOptions
+	// fork makes a new session of the one to resume, up to the event forkAt; 0 is
+	// the last.
+	fork   bool
+	forkAt int64
+	// jsonSchema is a file with the JSON Schema of the answer, "" for none.
+	jsonSchema string
+}
+
+// run does the run, after what only the command line can get wrong.
+func (o *runOptions) run(cmd *cobra.Command, sys app.System) error {
+	o.Terminal = isTerminal(sys.Stdin)
+	if cmd.Flags().Changed("fork-at") {
+		switch {
+		case o.forkAt < 1:
+			return errors.New("--fork-at: events are numbered from 1; \"abhed fork ID\" without --at copies all of them")
+		case o.Resume == "" && !o.Continue:
+			return errors.New("--fork-at says where to leave a session: it needs --resume ID or --continue")
+		}
+		o.fork = true
+	}
+	if o.Quiet && o.Verbose {
+		return errors.New("--quiet and --verbose exclude each other")
+	}
+	run, err := o.wired()
+	if err != nil {
+		return err
+	}
+	return done(app.Run(cmd.Context(), run, sys))
+}
+
+// wired hands the flags to the run. A flag that the run can't honour is an error: one
+// that is passed over would do something else than was asked.
+func (o *runOptions) wired() (app.RunOptions, error) {
+	switch {
+	case o.fork:
+		return app.RunOptions{}, errors.New("this build can't fork a session yet")
+	case o.jsonSchema != "":
+		return app.RunOptions{}, errors.New("--json-schema: this build can't hold an answer to a schema yet")
+	}
+	return o.RunOptions, nil
+}
+
+// promptOf takes the prompt of an argument or of -p.
+func (o *runOptions) promptOf(cmd *cobra.Command, args []string) error {
+	o.PromptGiven = cmd.Flags().Changed("prompt")
+	if len(args) == 0 {
+		return nil
+	}
+	if o.PromptGiven {
+		return fmt.Errorf("there are two prompts, -p and the argument %q", args[0])
+	}
+	o.Prompt, o.PromptGiven = args[0], true
+	return nil
+}
+
+func promptFlag(c *cobra.Command, o *runOptions) {
+	c.Flags().StringVarP(&o.Prompt, "prompt", "p", "", "what the agent shall do; without it the prompt is read from standard input")
+}
+
+// sessionFlags say which session to go on with.
+func sessionFlags(c *cobra.Command, o *runOptions) {
+	f := c.Flags()
+	f.StringVar(&o.Resume, "resume", "", "go on with the session of this `ID`")
+	f.BoolVar(&o.Continue, "continue", false, "go on with the newest session of this workspace")
+	f.Int64Var(&o.forkAt, "fork-at", 0, "with --resume or --continue: go on with a copy of the session up to the event `SEQ`")
+}
+
+// runFlags are the flags of every run.
+func runFlags(c *cobra.Command, o *runOptions) {
+	f := c.Flags()
+	f.BoolVar(&o.AcceptUnsigned, "accept-unsigned", false, "resume a record that this installation has not signed")
+	f.BoolVar(&o.AcceptBroken, "accept-broken", false, "resume a record whose chain is broken, up to the break")
+	f.StringVar(&o.Output, "output", "text", "`FORMAT` of standard output: text, json or stream-json")
+	f.StringVar(&o.jsonSchema, "json-schema", "", "the answer must be JSON that fits the JSON Schema in `FILE`")
+	f.BoolVar(&o.Quiet, "quiet", false, "print nothing but the answer")
+	f.BoolVar(&o.Verbose, "verbose", false, "print every decision")
+	f.StringVar(&o.SystemAppend, "system-append", "", "`TEXT` added to the system prompt")
+	limitFlags(c, &o.RunOptions)
+	settingsFlags(c, &o.SettingsOptions)
+}
+
+// limitFlags are the bounds of a run.
+func limitFlags(c *cobra.Command, o *app.RunOptions) {
+	f := c.Flags()
+	f.Int64Var(&o.MaxTurns, "max-turns", 0, "end after `N` model replies (0: the configured limit)")
+	f.Int64Var(&o.MaxTokens, "max-tokens", 0, "end after `N` tokens (0: the configured limit)")
+	f.Float64Var(&o.MaxCost, "max-cost", 0, "end after so many US `DOLLARS` (0: the configured limit)")
+	f.DurationVar(&o.MaxTime, "max-time", 0*time.Second, "end after this `DURATION`, such as 10m (0: the configured limit)")
+}
+
+// settingsFlags are the flags that change what judges a call.
+func settingsFlags(c *cobra.Command, o *app.SettingsOptions) {
+	f := c.Flags()
+	f.StringVar(&o.Mode, "mode", "", "permission `MODE`: plan, default, accept-edits, auto or bypass")
+	f.StringVar(&o.Model, "model", "", "`PROVIDER/MODEL` to use")
+	f.StringArrayVar(&o.Allow, "allow", nil, "allow `RULE`, repeatable")
+	f.StringArrayVar(&o.Ask, "ask", nil, "ask `RULE`, repeatable")
+	f.StringArrayVar(&o.Deny, "deny", nil, "deny `RULE`, repeatable")
+	f.StringVarP(&o.Dir, "dir", "C", "", "work in `DIR` instead of the current directory")
+	f.StringArrayVar(&o.AddDirs, "add-dir", nil, "a further `DIR` that the agent may work in, repeatable")
+	f.StringVar(&o.ConfigFile, "config", "", "`FILE` to read instead of the user's settings")
+	f.StringVar(&o.Registration, "ahp", "", "AHP registration `FILE`")
+	f.BoolVar(&o.TrustWorkspace, "trust-workspace", false, "for this run, trust all that the workspace brings; see \"abhed trust\"")
+	f.StringVar(&o.MinTier, "min-tier", "", "weakest acceptable sandbox `TIER`: none, process or container")
+}

@@ -1,0 +1,302 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/internal/ahpconfig"
+	"github.com/abhed/abhed/internal/config"
+	"github.com/abhed/abhed/internal/strictjson"
+	"github.com/abhed/abhed/internal/trust"
+)
+
+// maxNamed bounds a file that trusted settings name.
+const maxNamed = 64 << 20
+
+// namedFile is a file of the workspace that its settings name.
+type namedFile struct {
+	path    string
+	by      string // the key that names it
+	content []byte
+}
+
+// brought is what a workspace brings, with the bytes that are trusted if it is.
+type brought struct {
+	workspace string
+	settings  []byte           // nil if there are none
+	own       *config.Settings // as it counts once it is trusted
+	wary      *config.Settings // and as it counts before
+	model     string
+	named     []namedFile
+	notes     []string // what is named and can't be held to its bytes
+
+	registration []byte // nil if there is none
+	backends     *ahp.Registration
+}
+
+// brokenError says that what a workspace brings can't be understood.
+type brokenError struct{ err error }
+
+func (e *brokenError) Error() string { return e.err.Error() }
+func (e *brokenError) Unwrap() error { return e.err }
+
+// readBrought reads what a workspace brings.
+func readBrought(workspace string, sys System) (*brought, error) {
+	b := &brought{workspace: workspace}
+	var err error
+	if b.settings, err = readIfThere(settingsFile(workspace)); err != nil {
+		return nil, err
+	}
+	if b.settings != nil {
+		if b.own, err = ownSettings(sys, workspace, settingsFile(workspace), b.settings, true); err != nil {
+			return nil, &brokenError{err}
+		}
+		b.model = modelIn(b.settings)
+		if b.wary, err = ownSettings(sys, workspace, settingsFile(workspace), b.settings, false); err != nil {
+			return nil, &brokenError{err}
+		}
+		if b.named, b.notes, err = namedFiles(workspace, b.own); err != nil {
+			return nil, err
+		}
+	}
+	file := registrationFile(workspace)
+	if b.registration, err = readIfThere(file); err != nil || b.registration == nil {
+		return b, err
+	}
+	if b.backends, err = ahp.DecodeRegistration(b.registration); err != nil {
+		return nil, &brokenError{fmt.Errorf("%s: %w", ahpconfig.Place(file, b.registration, err), err)}
+	}
+	return b, nil
+}
+
+// readIfThere returns the content of a settings file, nil if it isn't there.
+func readIfThere(file string) ([]byte, error) {
+	data, err := readBounded(file, maxSettings)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return slices.Concat([]byte{}, data), err
+}
+
+// anyBase is the script of the provider that ownSettings adds; no script is there.
+const anyBase = "/"
+
+// ownSettings reads a workspace's settings by themselves. Their model may be one of
+// other settings' provider, so it is replaced by one that takes every parameter. The
+// provider is called after the bytes of the settings, which so can't have one of
+// that name, and none of theirs is hidden.
+func ownSettings(sys System, workspace, file string, data []byte, trusted bool) (*config.Settings, error) {
+	name := trust.Sum(data)[:32]
+	stub, err := strictjson.Marshal(map[string]any{"model": name + "/any", "custom_providers": []any{
+		map[string]any{"name": name, "api": config.APIScript, "base_url": anyBase, "sampling": config.SamplingNames()},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return config.Load([]config.Source{
+		{Layer: config.Project, File: file, Dir: workspace, Home: sys.home(), Data: data, Trusted: trusted},
+		{Layer: config.User, File: "built in", Data: stub},
+	})
+}
+
+// modelIn returns the model that settings name, "" for none. They have been read
+// strictly before.
+func modelIn(data []byte) string {
+	var m struct {
+		Model string `json:"model"`
+	}
+	plain, _ := config.Plain(data)
+	if strictjson.Unmarshal(plain, &m, strictjson.Options{MaxBytes: maxSettings}) != nil {
+		return ""
+	}
+	return m.Model
+}
+
+// namedFiles returns the files of the workspace that its settings name as a command,
+// an argument, a registration, a script or a certificate (gate.md §4), and notes
+// about what is named and has no bytes of its own.
+func namedFiles(workspace string, s *config.Settings) (files []namedFile, notes []string, err error) {
+	n := &namer{workspace: workspace}
+	for i, x := range s.Extensions {
+		n.command(fmt.Sprintf("extensions[%d]", i), x.Command, x.Args, x.Cwd)
+	}
+	for _, name := range sortedKeys(s.MCP) {
+		m := s.MCP[name]
+		n.command("mcp."+name, m.Command, m.Args, m.Cwd)
+	}
+	for i, p := range s.Providers {
+		if p.API == config.APIScript && p.BaseURL != anyBase {
+			n.word(fmt.Sprintf("custom_providers[%d].base_url", i), p.BaseURL, workspace)
+		}
+	}
+	n.word("ahp.registration", s.AHP.Registration, workspace)
+	n.word("http.ca_file", s.HTTP.CAFile, workspace)
+	if !s.Record.IsURL() {
+		n.word("record.anchor", s.Record.Anchor, workspace)
+	}
+	return n.files, n.notes, n.err
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// namer gathers the files that settings name.
+type namer struct {
+	workspace string
+	files     []namedFile
+	notes     []string
+	err       error
+}
+
+func (n *namer) command(key, command string, args []string, cwd string) {
+	dir := cmp.Or(cwd, n.workspace)
+	if strings.Contains(command, "/") {
+		n.word(key+".command", command, dir)
+	}
+	for i, a := range args {
+		if name, value, ok := strings.Cut(a, "="); ok && strings.HasPrefix(name, "-") {
+			a = value
+		}
+		n.word(fmt.Sprintf("%s.args[%d]", key, i), a, dir)
+	}
+}
+
+// word adds the file that a word names as seen from dir, if it lies in the
+// workspace. A link counts as its name and as what it leads to.
+func (n *namer) word(key, word, dir string) {
+	if word == "" || n.err != nil || strings.IndexByte(word, 0) >= 0 {
+		return
+	}
+	path := word
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if !within(n.workspace, filepath.Clean(path)) && (err != nil || !within(n.workspace, real)) {
+		return
+	}
+	if err != nil {
+		if strings.Contains(word, "/") {
+			n.notes = append(n.notes, fmt.Sprintf("%s names %s, which isn't there: once it is, the settings aren't trusted until they are trusted anew", key, path))
+		}
+		return
+	}
+	info, err := os.Stat(real)
+	switch {
+	case err == nil && info.IsDir():
+		n.notes = append(n.notes, fmt.Sprintf("%s names the folder %s: what is in it may change and stays trusted", key, path))
+		return
+	case err == nil:
+		if slices.ContainsFunc(n.files, func(f namedFile) bool { return f.path == path }) {
+			return
+		}
+		var content []byte
+		if content, err = readBounded(path, maxNamed); err == nil {
+			n.files = append(n.files, namedFile{path: path, by: key, content: content})
+			return
+		}
+	}
+	n.err = fmt.Errorf("%s names %s, which can't be read: %w", key, path, err)
+}
+
+// The states of what a workspace brings; a third one says what has changed.
+const (
+	stateTrusted   = "trusted"
+	stateUntrusted = "not trusted"
+)
+
+// projectTrust reports whether a workspace's settings are trusted with exactly this
+// content, and the files of the workspace that they name with theirs. If they were
+// trusted and aren't any longer, why says what changed and what to do.
+func projectTrust(sys System, workspace, file string, data []byte) (trusted bool, why string) {
+	store, err := trustedSettings(sys)
+	if err != nil {
+		return false, ""
+	}
+	if !store.Trusted(file, data) {
+		switch {
+		case store.Err() != nil:
+			return false, store.Err().Error()
+		case store.Known(file):
+			return false, changed(workspace, file)
+		}
+		return false, ""
+	}
+	own, err := ownSettings(sys, workspace, file, data, true)
+	if err != nil {
+		return false, "" // which stops the start
+	}
+	files, _, err := namedFiles(workspace, own)
+	if err != nil {
+		return false, fmt.Sprintf("%s isn't trusted: %v", file, err)
+	}
+	for _, f := range files {
+		if !store.Trusted(f.path, f.content) {
+			return false, changed(workspace, f.path)
+		}
+	}
+	return true, ""
+}
+
+func changed(workspace, file string) string {
+	return fmt.Sprintf("%s was trusted with other content, so of the workspace's settings only what is stricter counts: see what they bring with \"abhed trust --show %s\", and trust them again with \"abhed trust\" or end it with \"abhed trust --remove\"", file, workspace)
+}
+
+// state says whether everything that the workspace brings is trusted as it is.
+func (b *brought) state(settings, registrations *trust.Store) (string, error) {
+	all, known := true, false
+	look := func(s *trust.Store, path string, content []byte) {
+		all, known = s.Trusted(path, content) && all, known || s.Known(path)
+	}
+	if b.settings != nil {
+		look(settings, settingsFile(b.workspace), b.settings)
+		for _, f := range b.named {
+			all = settings.Trusted(f.path, f.content) && all
+		}
+	}
+	if b.registration != nil {
+		look(registrations, registrationFile(b.workspace), b.registration)
+	}
+	if err := errors.Join(settings.Err(), registrations.Err()); err != nil {
+		return "", err
+	}
+	switch {
+	case all:
+		return stateTrusted, nil
+	case known:
+		return "changed since it was trusted", nil
+	}
+	return stateUntrusted, nil
+}
+
+// trust trusts the bytes that were read. The settings come after what they name:
+// without them nothing counts.
+func (b *brought) trust(settings, registrations *trust.Store) error {
+	for _, f := range b.named {
+		if err := settings.Add(f.path, f.content); err != nil {
+			return err
+		}
+	}
+	if b.settings != nil {
+		if err := settings.Add(settingsFile(b.workspace), b.settings); err != nil {
+			return err
+		}
+	}
+	if b.registration != nil {
+		return registrations.Add(registrationFile(b.workspace), b.registration)
+	}
+	return nil
+}
