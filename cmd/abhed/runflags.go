@@ -39,23 +39,8 @@ func (o *runOptions) run(cmd *cobra.Command, sys app.System) error {
 	if o.Quiet && o.Verbose {
 		return errors.New("--quiet and --verbose exclude each other")
 	}
-	run, err := o.wired()
-	if err != nil {
-		return err
-	}
-	return done(app.Run(cmd.Context(), run, sys))
-}
-
-// wired hands the flags to the run. A flag that the run can't honour is an error: one
-// that is passed over would do something else than was asked.
-func (o *runOptions) wired() (app.RunOptions, error) {
-	switch {
-	case o.fork:
-		return app.RunOptions{}, errors.New("this build can't fork a session yet")
-	case o.jsonSchema != "":
-		return app.RunOptions{}, errors.New("--json-schema: this build can't hold an answer to a schema yet")
-	}
-	return o.RunOptions, nil
+	o.Fork, o.ForkAt, o.JSONSchema = o.fork, o.forkAt, o.jsonSchema
+	return done(app.Run(cmd.Context(), o.RunOptions, sys))
 }
 
 // promptOf takes the prompt of an argument or of -p.

@@ -62,8 +62,8 @@ type engine struct {
 	log      *session.Session
 	// id is the session's, record takes what its parts say of themselves. Where there is
 	// no session nobody keeps it.
-	id     string
-	record func(event.Draft) error
+	id       string
+	record   func(event.Draft) error
 	state    *session.State
 	resumed  *session.ResumeInfo
 	model    agent.Model // of the main agent at the start

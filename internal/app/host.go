@@ -82,7 +82,7 @@ func (h *Host) options(s control.Start) (buildOptions, error) {
 	switch {
 	case s.Resume != "" && s.Continue:
 		return buildOptions{}, errors.New("a session to resume was named, and the newest one was asked for: only one of them is possible")
-	case s.ForkAt != 0 && s.Resume == "" && !s.Continue:
+	case (s.Fork || s.ForkAt != 0) && s.Resume == "" && !s.Continue:
 		return buildOptions{}, errors.New("a fork needs the session that it is of")
 	}
 	l, err := loadSettings(settings, h.sys)
@@ -95,7 +95,7 @@ func (h *Host) options(s control.Start) (buildOptions, error) {
 	}
 	return buildOptions{
 		loaded: l, model: h.o.Model, tools: h.o.Tools, hooks: h.o.Hooks, systemAppend: more + s.SystemAppend, output: s.Output,
-		sink: s.Sink, approver: s.Approver, asker: s.Asker, resume: s.Resume, resumeNewest: s.Continue, fork: s.ForkAt != 0, forkAt: s.ForkAt,
+		sink: s.Sink, approver: s.Approver, asker: s.Asker, resume: s.Resume, resumeNewest: s.Continue, fork: s.Fork || s.ForkAt != 0, forkAt: s.ForkAt,
 		acceptUnsigned: h.o.AcceptUnsigned, acceptBroken: h.o.AcceptBroken,
 	}, nil
 }

@@ -156,3 +156,18 @@ func (p *page) add(line chain.Line) {
 	fmt.Fprintf(p.w, "<article><h2>%d · %s%s · %s</h2><pre>%s</pre></article>\n",
 		ev.Seq, html.EscapeString(string(ev.Payload.Type())), html.EscapeString(who), ev.Time.UTC().Format(time.RFC3339), html.EscapeString(text.String()))
 }
+
+// RecordExport writes a session's record to standard output.
+func RecordExport(ctx context.Context, sys System, name, format string) int {
+	if format != "jsonl" && format != "html" {
+		return sys.fail(ExitUsage, fmt.Errorf("--format %q: expected jsonl or html", format))
+	}
+	_, file, err := findRecord(sys, name)
+	if err != nil {
+		return recordFailure(sys, err)
+	}
+	if err := exportRecord(ctx, file, sys.Stdout, format); err != nil {
+		return sys.fail(ExitFailure, err)
+	}
+	return ExitOK
+}

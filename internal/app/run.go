@@ -31,8 +31,9 @@ type RunOptions struct {
 	// workspace.
 	Resume   string
 	Continue bool
-	// ForkAt, with Resume or Continue, goes on in a new session that has what the other
-	// one was up to that event.
+	// Fork, with Resume or Continue, goes on in a new session that has what the other
+	// one had, and ForkAt, if not 0, what it had up to that event.
+	Fork                         bool
 	ForkAt                       int64
 	AcceptUnsigned, AcceptBroken bool
 	// Output is text, json or stream-json.
@@ -55,9 +56,9 @@ func Run(ctx context.Context, o RunOptions, sys System) int {
 	if err != nil {
 		return sys.fail(ExitUsage, err)
 	}
-	o.MaxSeconds = int64((o.MaxTime + time.Second - 1) / time.Second)
+	o.MaxSeconds = Seconds(o.MaxTime)
 	out := newOutput(o, sys)
-	start := control.Start{Resume: o.Resume, Continue: o.Continue, ForkAt: o.ForkAt, Sink: out}
+	start := control.Start{Resume: o.Resume, Continue: o.Continue, Fork: o.Fork, ForkAt: o.ForkAt, Sink: out}
 	if start.Output, err = o.schema(); err != nil {
 		return sys.fail(ExitUsage, err)
 	}
@@ -76,6 +77,9 @@ func Run(ctx context.Context, o RunOptions, sys System) int {
 	out.end(answer, info, code)
 	return code
 }
+
+// Seconds rounds a limit up, so that no time is no limit, and a short one is one.
+func Seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // schema reads the JSON Schema of the answer, nil for none.
 func (o *RunOptions) schema() ([]byte, error) {
@@ -119,8 +123,8 @@ func (o *RunOptions) check() error {
 		return errors.New("--resume and --continue exclude each other")
 	case o.ForkAt < 0:
 		return fmt.Errorf("--fork-at %d: expected the number of an event, from 1", o.ForkAt)
-	case o.ForkAt != 0 && o.Resume == "" && !o.Continue:
-		return errors.New("--fork-at needs --resume or --continue: the session that the fork is of")
+	case (o.Fork || o.ForkAt != 0) && o.Resume == "" && !o.Continue:
+		return errors.New("a fork needs --resume or --continue: the session that it is of")
 	case o.MaxTurns < 0 || o.MaxTokens < 0 || o.MaxTime < 0 || o.MaxCost < 0:
 		return errors.New("a limit can't be negative; 0 means the configured limit")
 	}

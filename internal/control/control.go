@@ -39,8 +39,9 @@ type Start struct {
 	// workspace.
 	Resume   string
 	Continue bool
-	// ForkAt, with Resume, makes a new session of what the other one was up to that
-	// event; 0 goes on in the same.
+	// Fork, with Resume or Continue, makes a new session of what the other one was, and
+	// ForkAt, if not 0, of what it was up to that event.
+	Fork   bool
 	ForkAt int64
 	// SystemAppend is added to the system prompt.
 	SystemAppend string
