@@ -4,15 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/abhed/abhed/ahp"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/model"
-	"github.com/abhed/abhed/internal/tool"
 )
 
 // Context says how the conversation is kept within the model's window.
@@ -33,11 +30,10 @@ const (
 	// defaultRatio is tokens for a byte until the endpoint has reported some.
 	defaultRatio = 0.28
 	// tailShare is the share of the window that the newest messages may take when what
-	// is older is summarised, tailMessages how many they are if the window is unknown.
+	// is older is summarised, tailMessages how many they are if the window is unknown or
+	// a person wants it done.
 	tailShare    = 0.3
 	tailMessages = 10
-	// stubHead is how many bytes of a result stay in its stub.
-	stubHead = 200
 )
 
 // reducing is what is known about the size of the conversation. It belongs to the
@@ -55,7 +51,7 @@ type reducing struct {
 }
 
 // reset forgets what belongs to an earlier run.
-func (r *reducing) reset() { r.stuck = 0 }
+func (r *reducing) reset() { r.stuck, r.why = 0, "" }
 
 // begin finds the person's messages in what was said before.
 func (r *reducing) begin(o Options) {
@@ -175,8 +171,12 @@ func (l *Loop) tooBigText(m Model) string {
 	if m.Window > 0 {
 		window = fmt.Sprint(m.Window)
 	}
-	return fmt.Sprintf("the conversation doesn't fit the context window of %s (%s tokens): system text and the descriptions of %d tools take about %d tokens, which nothing can make smaller, the %d messages about %d. Switch to a model with a larger window, disable tools, or begin a new session",
-		m.Client.Name(), window, len(r.tools), r.tokens(r.fixed), len(l.messages), r.tokens(r.bytes))
+	tried := ""
+	if r.why != "" {
+		tried = ". When it was to be made smaller last, " + r.why
+	}
+	return fmt.Sprintf("the conversation doesn't fit the context window of %s (%s tokens): system text and the descriptions of %d tools take about %d tokens, which nothing can make smaller, the %d messages about %d%s. Switch to a model with a larger window, disable tools, or begin a new session",
+		m.Client.Name(), window, len(r.tools), r.tokens(r.fixed), len(l.messages), r.tokens(r.bytes), tried)
 }
 
 // overflowed records an endpoint's word that a request is too large and acts on it;
@@ -268,75 +268,6 @@ func (l *Loop) reduce(ctx context.Context, trigger string) (smaller bool, e *end
 	return true, l.sayAll(injected)
 }
 
-// stubs returns the stubs for old large results.
-func (l *Loop) stubs() []event.Stub {
-	c := l.o.Context
-	if c.StubBytes == 0 {
-		return nil
-	}
-	keep := c.KeepResults
-	if keep == 0 {
-		keep = defaultKeepResults
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var out []event.Stub
-	for i := len(l.messages) - 1; i >= 0; i-- {
-		for _, p := range l.messages[i].Parts {
-			res := p.ToolResult
-			if res == nil {
-				continue
-			}
-			if keep > 0 {
-				keep--
-				continue
-			}
-			if _, is := l.stubbed[res.CallID]; is || len(res.Content) <= c.StubBytes {
-				continue
-			}
-			if text := stubText(res); len(text) < len(res.Content) {
-				out = append(out, event.Stub{CallID: res.CallID, Text: text})
-			}
-		}
-	}
-	return out
-}
-
-func stubText(res *model.ToolResult) string {
-	head := tool.Clean(strings.ToValidUTF8(res.Content[:min(len(res.Content), stubHead)], ""))
-	return fmt.Sprintf("%sThis result of %d bytes is no longer kept in the context; recall with call_id %q reads it again. It began:\n%s", event.HarnessMark, len(res.Content), res.CallID, head)
-}
-
-// keepStubbed keeps the results that stubs stand for, so that they can be read back.
-func (l *Loop) keepStubbed(stubs []event.Stub) {
-	whole := map[string]string{}
-	for _, m := range l.messages {
-		for _, p := range m.Parts {
-			if p.ToolResult != nil {
-				whole[p.ToolResult.CallID] = p.ToolResult.Content
-			}
-		}
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	next := maps.Clone(l.stubbed)
-	if next == nil {
-		next = map[string]string{}
-	}
-	for _, s := range stubs {
-		next[s.CallID] = whole[s.CallID]
-	}
-	l.stubbed = next
-}
-
-// Stubbed returns the result that a stub stands for. Any goroutine may ask.
-func (l *Loop) Stubbed(callID string) (content string, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	content, ok = l.stubbed[callID]
-	return content, ok
-}
-
 // unreduced records why an attempt made no room, or less of it.
 func (l *Loop) unreduced(why string) *end {
 	l.reducing.why = why
@@ -360,8 +291,9 @@ func sizeOf(messages []*model.Message) int {
 
 // cut returns the range of messages that a summary can stand for: what lies between
 // the person's first message and the newest messages. A call and its results are
-// both in it or both not.
-func (l *Loop) cut(m Model) (from, to int) {
+// both in it or both not. With few the newest are tailMessages at most, though more
+// would fit the window.
+func (l *Loop) cut(m Model, few bool) (from, to int) {
 	if from = slices.Index(l.messages, l.reducing.first); from < 0 {
 		from = slices.IndexFunc(l.messages, func(o *model.Message) bool { return o.Role == event.RoleUser })
 	}
@@ -373,9 +305,9 @@ func (l *Loop) cut(m Model) (from, to int) {
 		if l.messages[i].Role == event.RoleTool {
 			continue // its calls come before it
 		}
-		fits := float64(sum) <= room
-		if m.Window == 0 {
-			fits = len(l.messages)-i <= tailMessages
+		fits := m.Window == 0 || float64(sum) <= room
+		if few {
+			fits = fits && len(l.messages)-i <= tailMessages
 		}
 		if to != 0 && !fits {
 			break

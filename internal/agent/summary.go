@@ -33,7 +33,7 @@ const summaryInstructions = `Summarise the conversation above for the agent that
 // backends may prevent it, or give one; where nobody can p stays as it is, and a
 // notice says why. injected is context that backends add.
 func (l *Loop) summarise(ctx context.Context, p *event.ContextReduced, m Model) (injected []string, e *end) {
-	from, to := l.cut(m)
+	from, to := l.cut(m, m.Window == 0 || p.Trigger == "manual")
 	if to == 0 {
 		return nil, nil
 	}
@@ -42,17 +42,17 @@ func (l *Loop) summarise(ctx context.Context, p *event.ContextReduced, m Model) 
 	if e := s.ask(ctx); e != nil {
 		return nil, e
 	}
-	if s.refusedBy != "" {
-		return nil, l.unreduced("the conversation was not summarised: " + s.refusedBy)
-	}
 	supplied := s.text != ""
-	if !supplied {
+	if !supplied && s.refusedBy == "" {
 		if e := s.byModel(ctx, m); e != nil {
 			return nil, e
 		}
-		if s.text == "" {
-			return nil, l.unreduced("the conversation could not be summarised: " + s.failure)
-		}
+	}
+	switch {
+	case s.refusedBy != "":
+		return nil, l.unreduced("the conversation was not summarised: " + s.refusedBy)
+	case s.text == "":
+		return nil, l.unreduced("the conversation could not be summarised: " + s.failure)
 	}
 	if e := s.review(ctx, supplied); e != nil {
 		return nil, e
