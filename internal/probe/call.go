@@ -17,8 +17,10 @@ type answer struct {
 	err  error
 	// late says that err is that of the time limit.
 	late bool
-	// pieces is how many pieces came, first and last when, from the request on.
+	// pieces is how many pieces came, texts how many of them were of text and not of
+	// reasoning; first and last say when, from the request on.
 	pieces      int
+	texts       int
 	first, last time.Duration
 	// thought is how many bytes of reasoning came in pieces.
 	thought int
@@ -38,6 +40,9 @@ func (r *runner) call(ctx context.Context, req *model.Request) *answer {
 			a.first = a.last
 		}
 		a.pieces++
+		if d.Text != "" {
+			a.texts++
+		}
 		a.thought += len(d.Reasoning)
 	})
 	if a.err == nil {

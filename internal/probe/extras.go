@@ -52,7 +52,7 @@ func (r *runner) output(ctx context.Context) {
 		Legs *int64 `json:"legs"`
 	}
 	if err := strictjson.Unmarshal([]byte(text), &out, strictjson.Options{RejectUnknown: true}); err != nil || out.Legs == nil {
-		r.set(Output, No, "where a final answer must fit a schema, it has to be checked and asked for again", "the schema was taken and not held to: %q%s", short(text), noted(a.resp))
+		r.set(Output, No, "where a final answer must fit a schema, it has to be checked and asked for again", "the schema was taken and not held to: %s%s", r.quoted(text), noted(a.resp))
 		return
 	}
 	r.set(Output, OK, "", "the answer fits the schema%s", noted(a.resp))
@@ -83,7 +83,7 @@ func (r *runner) image(ctx context.Context) {
 	case strings.Contains(strings.ToLower(a.resp.Message.Text()), "red"):
 		r.set(Image, OK, "", "it was seen%s", noted(a.resp))
 	default:
-		r.set(Image, Unclear, "try again; if it stays, "+do, "it was taken, but the answer is not what it shows: %q%s", short(a.resp.Message.Text()), noted(a.resp))
+		r.set(Image, Unclear, "try again; if it stays, "+do, "it was taken, but the answer is not what it shows: %s%s", r.quoted(a.resp.Message.Text()), noted(a.resp))
 	}
 }
 
@@ -182,6 +182,6 @@ func (r *runner) sayWindow(a *answer, size int) {
 	case counted >= 0 && counted < int64(size)/bytesPerToken:
 		r.set(Window, No, do, "of a prompt of %d bytes only %d tokens were counted, and its start was not known: the endpoint cuts prompts", size, counted)
 	default:
-		r.set(Window, Unclear, "if it stays, "+do, "a prompt of %d bytes was taken, but the answer does not hold the word from its start: %q; %s", size, short(a.resp.Message.Text()), claim)
+		r.set(Window, Unclear, "if it stays, "+do, "a prompt of %d bytes was taken, but the answer does not hold the word from its start: %s; %s", size, r.quoted(a.resp.Message.Text()), claim)
 	}
 }

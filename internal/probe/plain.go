@@ -34,7 +34,7 @@ func (r *runner) plain(ctx context.Context) bool {
 	r.set(Credential, OK, "", "the endpoint let the request in")
 	name := "the endpoint doesn't say which model answers"
 	if a.resp.Model != "" {
-		name = "the endpoint says that " + strconv.Quote(a.resp.Model) + " answers"
+		name = "the endpoint says that " + r.quoted(a.resp.Model) + " answers"
 	}
 	r.set(Model, OK, "", "%s", name)
 	r.sayUsage(a.resp.Usage)
@@ -58,10 +58,10 @@ func (r *runner) sayStream(a *answer) {
 	do := "check whether a proxy before the endpoint holds answers back"
 	wait := a.first.Round(time.Millisecond)
 	switch {
-	case a.pieces == 0:
-		r.set(Stream, Unclear, "", "no piece came")
-	case a.pieces == 1:
-		r.set(Stream, No, do, "all came in one piece, after %v", wait)
+	case a.texts == 0:
+		r.set(Stream, Unclear, "", "no piece of text came")
+	case a.texts == 1:
+		r.set(Stream, No, do, "all the text came in one piece, after %v", a.last.Round(time.Millisecond))
 	case a.first >= slowStart && a.last-a.first <= a.first/lumpFactor:
 		r.set(Stream, No, do, "%d pieces came, but in one lump: the first after %v, the last %v later", a.pieces, wait, (a.last - a.first).Round(time.Millisecond))
 	default:
@@ -108,6 +108,9 @@ func (r *runner) notAnswered(a *answer) {
 	case me.Kind == model.ErrAuth:
 		r.set(Credential, No, "check the key, and the variable that it comes from", "the key was not accepted: %s", said(me))
 		r.skip(Reply, r.blocked)
+	case me.Partial != "":
+		r.set(Credential, OK, "", "the endpoint let the request in")
+		r.set(Model, OK, "", "a reply began")
 	case me.Kind == model.ErrRateLimit:
 		r.set(Credential, Unclear, "", "the rate limit came first, which most endpoints apply to keys that they know")
 	case me.Status == 404 || me.Status == 405 || me.Kind == model.ErrRequest && blamesModel(me):

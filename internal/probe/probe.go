@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/abhed/abhed/internal/model"
@@ -32,6 +33,8 @@ const (
 	DefaultMaxOutput = 2000
 	// lookTimeout bounds the look at the network where Options.Timeout is longer.
 	lookTimeout = 15 * time.Second
+	// maxQuoted bounds what is quoted of a reply, in characters.
+	maxQuoted = 120
 )
 
 // Outcome is what became of one probe.
@@ -195,6 +198,16 @@ func (r *runner) ask(ctx context.Context) {
 func (r *runner) set(name string, o Outcome, do, saw string, args ...any) {
 	p := r.probes[name]
 	p.Outcome, p.Saw, p.Do = o, r.hide.clean(fmt.Sprintf(saw, args...)), r.hide.clean(do)
+}
+
+// quoted returns what the model said, in quotes and cut. Secrets go first: within
+// quotes, or cut, they would not be found.
+func (r *runner) quoted(s string) string {
+	s = r.hide.clean(s)
+	if list := []rune(s); len(list) > maxQuoted {
+		s = string(list[:maxQuoted]) + "…"
+	}
+	return strconv.Quote(s)
 }
 
 // skip says that a probe was not made.

@@ -65,7 +65,7 @@ func (r *runner) sayCall(resp *model.Response, calls []*model.ToolCall) {
 		return
 	}
 	for _, c := range calls {
-		if _, problem := key(c); problem != "" {
+		if _, problem := r.key(c); problem != "" {
 			r.set(ToolCall, No, "check the server's parser for tool calls, or choose another model", "%s%s", problem, noted(resp))
 			return
 		}
@@ -77,26 +77,26 @@ func (r *runner) sayNoCall(resp *model.Response) {
 	text := resp.Message.Text()
 	for _, sign := range []string{toolName, "<tool_call", "<function", "[TOOL_CALLS]", "<|python_tag|>"} {
 		if strings.Contains(text, sign) && strings.ContainsAny(text, "{<[") {
-			r.set(ToolCall, No, parserDo, "the call came as text: %q%s", short(text), noted(resp))
+			r.set(ToolCall, No, parserDo, "the call came as text: %s%s", r.quoted(text), noted(resp))
 			return
 		}
 	}
-	r.set(ToolCall, No, noToolsDo, "asked to call a tool, it answered in text: %q%s", short(text), noted(resp))
+	r.set(ToolCall, No, noToolsDo, "asked to call a tool, it answered in text: %s%s", r.quoted(text), noted(resp))
 }
 
 // key returns the argument of a call, or what is wrong with the call.
-func key(c *model.ToolCall) (value, problem string) {
+func (r *runner) key(c *model.ToolCall) (value, problem string) {
 	if c.Name != toolName {
-		return "", fmt.Sprintf("it called %q, which is no tool that it was given", short(c.Name))
+		return "", fmt.Sprintf("it called %s, which is no tool that it was given", r.quoted(c.Name))
 	}
 	if err := strictjson.Check([]byte(c.Args), strictjson.Options{}); err != nil {
-		return "", fmt.Sprintf("the arguments are not JSON: %q: %v", short(c.Args), err)
+		return "", fmt.Sprintf("the arguments are not JSON: %s: %v", r.quoted(c.Args), err)
 	}
 	var args struct {
 		Key *string `json:"key"`
 	}
 	if err := strictjson.Unmarshal([]byte(c.Args), &args, strictjson.Options{}); err != nil || args.Key == nil {
-		return "", fmt.Sprintf("the arguments do not fit the tool's schema: %q", short(c.Args))
+		return "", fmt.Sprintf("the arguments do not fit the tool's schema: %s", r.quoted(c.Args))
 	}
 	return *args.Key, ""
 }
@@ -118,14 +118,6 @@ func times(n int) string {
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
-}
-
-func short(s string) string {
-	const most = 120
-	if list := []rune(s); len(list) > most {
-		return string(list[:most]) + "…"
-	}
-	return s
 }
 
 // toolResult answers the call, with the reply that held it as it came.
@@ -173,7 +165,7 @@ func (r *runner) sayResult(a *answer) {
 	case len(a.resp.Message.ToolCalls()) > 0:
 		r.set(ToolResult, Unclear, "try again; a model that repeats its calls is no good for an agent", "it was taken, and the model called again instead of answering%s", noted(a.resp))
 	default:
-		r.set(ToolResult, Unclear, "try again; the server's chat template may leave results out", "it was taken, but the answer does not hold it: %q%s", short(a.resp.Message.Text()), noted(a.resp))
+		r.set(ToolResult, Unclear, "try again; the server's chat template may leave results out", "it was taken, but the answer does not hold it: %s%s", r.quoted(a.resp.Message.Text()), noted(a.resp))
 	}
 }
 
@@ -215,7 +207,7 @@ func (r *runner) twoCalls(ctx context.Context) {
 	calls := a.resp.Message.ToolCalls()
 	keys, seen := map[string]bool{}, map[string]bool{}
 	for _, c := range calls {
-		value, problem := key(c)
+		value, problem := r.key(c)
 		if problem != "" {
 			r.set(TwoCalls, No, "check the server's parser for tool calls", "of %d calls one can't be used: %s", len(calls), problem)
 			return
