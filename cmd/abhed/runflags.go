@@ -14,32 +14,23 @@ import (
 const defaultRPCBuffer = 10_000
 
 // runOptions are the flags of a run.
-type runOptions struct {
-	app.RunOptions
-	// fork makes a new session of the one to resume, up to the event forkAt; 0 is
-	// the last.
-	fork   bool
-	forkAt int64
-	// jsonSchema is a file with the JSON Schema of the answer, "" for none.
-	jsonSchema string
-}
+type runOptions struct{ app.RunOptions }
 
 // run does the run, after what only the command line can get wrong.
 func (o *runOptions) run(cmd *cobra.Command, sys app.System) error {
 	o.Terminal = isTerminal(sys.Stdin)
 	if cmd.Flags().Changed("fork-at") {
 		switch {
-		case o.forkAt < 1:
+		case o.ForkAt < 1:
 			return errors.New("--fork-at: events are numbered from 1; \"abhed fork ID\" without --at copies all of them")
 		case o.Resume == "" && !o.Continue:
 			return errors.New("--fork-at says where to leave a session: it needs --resume ID or --continue")
 		}
-		o.fork = true
+		o.Fork = true
 	}
 	if o.Quiet && o.Verbose {
 		return errors.New("--quiet and --verbose exclude each other")
 	}
-	o.Fork, o.ForkAt, o.JSONSchema = o.fork, o.forkAt, o.jsonSchema
 	return done(app.Run(cmd.Context(), o.RunOptions, sys))
 }
 
@@ -65,7 +56,7 @@ func sessionFlags(c *cobra.Command, o *runOptions) {
 	f := c.Flags()
 	f.StringVar(&o.Resume, "resume", "", "go on with the session of this `ID`")
 	f.BoolVar(&o.Continue, "continue", false, "go on with the newest session of this workspace")
-	f.Int64Var(&o.forkAt, "fork-at", 0, "with --resume or --continue: go on with a copy of the session up to the event `SEQ`")
+	f.Int64Var(&o.ForkAt, "fork-at", 0, "with --resume or --continue: go on with a copy of the session up to the event `SEQ`")
 }
 
 // runFlags are the flags of every run.
@@ -74,7 +65,7 @@ func runFlags(c *cobra.Command, o *runOptions) {
 	f.BoolVar(&o.AcceptUnsigned, "accept-unsigned", false, "resume a record that this installation has not signed")
 	f.BoolVar(&o.AcceptBroken, "accept-broken", false, "resume a record whose chain is broken, up to the break")
 	f.StringVar(&o.Output, "output", "text", "`FORMAT` of standard output: text, json or stream-json")
-	f.StringVar(&o.jsonSchema, "json-schema", "", "the answer must be JSON that fits the JSON Schema in `FILE`")
+	f.StringVar(&o.JSONSchema, "json-schema", "", "the answer must be JSON that fits the JSON Schema in `FILE`")
 	f.BoolVar(&o.Quiet, "quiet", false, "print nothing but the answer")
 	f.BoolVar(&o.Verbose, "verbose", false, "print every decision")
 	f.StringVar(&o.SystemAppend, "system-append", "", "`TEXT` added to the system prompt")

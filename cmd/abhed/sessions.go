@@ -68,8 +68,8 @@ The new record names where it comes from. For prompt, permissions and exit codes
   abhed fork 0193f2 --at 42 "try it with a map instead"`,
 		Args: sessionAndPrompt,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Resume, o.fork = args[0], true
-			if cmd.Flags().Changed("at") && o.forkAt < 1 {
+			o.Resume, o.Fork = args[0], true
+			if cmd.Flags().Changed("at") && o.ForkAt < 1 {
 				return errors.New("--at: events are numbered from 1; without --at the copy has all of them")
 			}
 			if err := o.promptOf(cmd, args[1:]); err != nil {
@@ -78,7 +78,7 @@ The new record names where it comes from. For prompt, permissions and exit codes
 			return o.run(cmd, sys)
 		},
 	}
-	c.Flags().Int64Var(&o.forkAt, "at", 0, "the last event that the copy has is that of the number `SEQ` (without: the last one)")
+	c.Flags().Int64Var(&o.ForkAt, "at", 0, "the last event that the copy has is that of the number `SEQ` (without: the last one)")
 	promptFlag(c, &o)
 	runFlags(c, &o)
 	return c
