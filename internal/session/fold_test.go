@@ -155,3 +155,25 @@ func TestFoldIsAlwaysAValidConversation(t *testing.T) {
 		}
 	})
 }
+
+// TestFoldKnowsThePerson holds which messages count as the person's, and that a
+// summary changes nothing of it.
+func TestFoldKnowsThePerson(t *testing.T) {
+	var f Fold
+	say := func(by event.Actor, text string) {
+		f.Apply(event.Event{Actor: by, Payload: &event.UserMessage{Text: text}})
+	}
+	if s := f.State(); s.First != nil || s.Newest != nil {
+		t.Errorf("nobody has said %v, %v", s.First, s.Newest)
+	}
+	say(event.ActorSystem, "given by a backend")
+	say(event.ActorUser, "first")
+	say(event.ActorUser, "second")
+	say(event.ActorSystem, "[abhed] little is left")
+	f.Apply(event.Event{Payload: &event.UserMessage{AgentID: "a1", Text: "to a sub-agent"}, Actor: event.ActorUser})
+	f.Apply(event.Event{Payload: &event.ContextReduced{From: 2, To: 4, Summary: "[abhed] short"}})
+	s := f.State()
+	if s.First != s.Messages[1] || s.First.Text() != "first" || s.Newest.Text() != "second" || len(s.Messages) != 3 {
+		t.Errorf("first %v, newest %v of\n%s", s.First, s.Newest, show(s.Messages))
+	}
+}

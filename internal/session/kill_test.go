@@ -210,6 +210,8 @@ func TestLockHasOneHolder(t *testing.T) {
 	}
 }
 
+// TestOneWriter opens a session that this process has, and one that another process
+// has (I217): both are refused, and the owner is named.
 func TestOneWriter(t *testing.T) {
 	st := newStore(t, Options{})
 	s := create(t, st)
