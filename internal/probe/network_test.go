@@ -123,7 +123,9 @@ func places() []where {
 			t.Cleanup(func() { _ = l.Close() })
 			go func() {
 				for c, err := l.Accept(); err == nil; c, err = l.Accept() {
-					_, _ = io.WriteString(c, "SSH-2.0-test\r\n")
+					_, _ = c.Read(make([]byte, 1)) // the request has come
+					_, _ = io.WriteString(c, "SSH-2.0-test\r\n\r\n")
+					_, _ = io.Copy(io.Discard, c) // until the client gives up
 					_ = c.Close()
 				}
 			}()
