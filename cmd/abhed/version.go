@@ -3,17 +3,16 @@ package main
 import (
 	"runtime/debug"
 	"strings"
+
+	"github.com/abhed/abhed"
 )
 
-// release is the version of the next release; a build from a tagged module says
-// its own.
-const release = "0.1.0-dev"
-
-// version returns the module's version where the build knows one.
+// version returns the module's version where the build knows one, which is that of a
+// tag, else that of the next release.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || strings.HasPrefix(info.Main.Version, "(") {
-		return release
+		return abhed.Version
 	}
 	return info.Main.Version
 }

@@ -37,6 +37,8 @@ type System struct {
 	// Environ holds the variables as NAME=value.
 	Environ []string
 	Version string
+	// StateDir holds records and keys; "" means the account's place.
+	StateDir string
 	// ManagedDir holds the managed settings; "" means /etc/abhed, and the AHP
 	// registration /etc/ahp.
 	ManagedDir string
@@ -95,6 +97,9 @@ func (s System) configDir() string {
 
 // stateDir is where records and keys are; "" if there is no home.
 func (s System) stateDir() string {
+	if s.StateDir != "" {
+		return s.StateDir
+	}
 	d := s.dir("XDG_STATE_HOME", ".local/state")
 	if d == "" {
 		return ""

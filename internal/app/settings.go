@@ -23,8 +23,10 @@ type SettingsOptions struct {
 	// Dir is the workspace; "" means the current directory.
 	Dir     string
 	AddDirs []string
-	// ConfigFile replaces the user's settings file; it must exist.
+	// ConfigFile replaces the user's settings file; it must exist. UserData, if not nil,
+	// is what is read instead, and relative paths in it start at the workspace.
 	ConfigFile string
+	UserData   []byte
 	// Registration is an AHP registration file; it must exist.
 	Registration   string
 	TrustWorkspace bool
@@ -116,6 +118,10 @@ func (l *loaded) read(o SettingsOptions, sys System) ([]config.Source, error) {
 		{config.User, user, filepath.Dir(user), o.ConfigFile != "", true},
 		{config.Project, filepath.Join(l.workspace, ".abhed", "config.json"), l.workspace, false, o.TrustWorkspace},
 	} {
+		if f.layer == config.User && o.UserData != nil {
+			sources = append(sources, config.Source{Layer: f.layer, File: "settings of the program", Dir: l.workspace, Home: sys.home(), Data: o.UserData, Trusted: true})
+			continue
+		}
 		if f.file == "" {
 			continue
 		}
