@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/abhed/abhed/internal/event"
@@ -64,14 +63,12 @@ func (l *Loop) keepStubbed(stubs []event.Stub) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	next := maps.Clone(l.stubbed)
-	if next == nil {
-		next = map[string]string{}
+	if l.stubbed == nil {
+		l.stubbed = map[string]string{}
 	}
-	for _, s := range stubs {
-		next[s.CallID] = whole[s.CallID]
+	for _, s := range stubs { // in place: there may be many by now
+		l.stubbed[s.CallID] = whole[s.CallID]
 	}
-	l.stubbed = next
 }
 
 // Stubbed returns the result that a stub stands for. Any goroutine may ask.
