@@ -39,13 +39,14 @@ type enforced struct {
 }
 
 // ran is what a run left. Texts in sent must be in the model's last request, those
-// in unsent in no request; said is standard output.
+// in ever in any, those in unsent in none; said is standard output.
 type ran struct {
 	code           int
 	requests       int
 	marker         bool
 	said           string
 	sent, unsent   []string
+	ever           []string
 	stderr, record string
 	// next must be in the request of a run that goes on with the session, before its
 	// prompt.
@@ -118,20 +119,14 @@ func TestEveryPromiseIsHeld(t *testing.T) {
 }
 
 func (e *enforced) run(t *testing.T, asProcess bool) {
-	first := call("write", markerArgs)
-	if e.first != nil {
-		first = *e.first
-	}
-	w := newWorld(t, append([]modeltest.Turn{first, done()}, e.more...)...)
+	s := e.scene()
+	var more []modeltest.Turn
 	if e.want.next != "" {
-		w = newWorld(t, call("write", markerArgs), done(), modeltest.Turn{Text: "next"})
+		more = append(more, modeltest.Turn{Text: "next"})
 	}
-	w.opts.Mode = "accept-edits"
-	if e.mode != "" {
-		w.opts.Mode = e.mode
-	}
+	w := s.world(t, more...)
 	e.register(w, asProcess)
-	r := w.run(t.Context())
+	r := s.run(t.Context(), w)
 	e.check(w, r)
 	if e.want.next == "" {
 		return
@@ -145,9 +140,30 @@ func (e *enforced) run(t *testing.T, asProcess bool) {
 	}
 }
 
+// scene returns what happens in the row.
+func (e *enforced) scene() *scene {
+	if s := scenes()[e.on]; s != nil {
+		return s
+	}
+	first := call("write", markerArgs)
+	if e.first != nil {
+		first = *e.first
+	}
+	return &scene{mode: e.mode, turns: append([]modeltest.Turn{first, done()}, e.more...)}
+}
+
 func (e *enforced) check(w *world, r result) {
 	w.t.Helper()
-	want := e.want
+	e.want.check(w, r)
+	if !strings.Contains(r.err, e.want.stderr) {
+		w.t.Errorf("the user isn't told %q: %s", e.want.stderr, r.err)
+	}
+	e.recorded(w, r)
+}
+
+// check compares what a run left, but for what the user is told and the record.
+func (want *ran) check(w *world, r result) {
+	w.t.Helper()
 	requests := w.server.Requests()
 	if r.code != want.code || len(requests) != want.requests || w.has("marker") != want.marker || r.out != want.said {
 		w.t.Errorf("exit %d, want %d; %d requests, want %d; marker %t, want %t; said %q, want %q\n%s",
@@ -166,18 +182,19 @@ func (e *enforced) check(w *world, r result) {
 			w.t.Errorf("the model's last request lacks %q:\n%s", text, last)
 		}
 	}
+	for _, text := range want.ever {
+		if !strings.Contains(all, text) {
+			w.t.Errorf("no request has %q:\n%s", text, all)
+		}
+	}
 	for _, text := range want.unsent {
 		if strings.Contains(all, text) {
 			w.t.Errorf("the model was sent %q:\n%s", text, all)
 		}
 	}
-	if !strings.Contains(r.err, want.stderr) {
-		w.t.Errorf("the user isn't told %q: %s", want.stderr, r.err)
-	}
 	if v := w.server.Violations(); len(v) > 0 {
 		w.t.Errorf("requests that a strict endpoint refuses: %v", v)
 	}
-	e.recorded(w, r)
 }
 
 // recorded holds that the record has who was asked and what that came to.

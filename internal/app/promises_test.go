@@ -59,7 +59,7 @@ func deny() *ahp.Deny { return &ahp.Deny{Reason: "not on Fridays"} }
 // promises is every promise of the manifest, with the run that holds it.
 func promises() []enforced {
 	var rows []enforced
-	for _, part := range [][]enforced{anywhere(), prompts(), requests(), replies(), calls(), moves(), answers()} {
+	for _, part := range [][]enforced{anywhere(), prompts(), requests(), replies(), calls(), moves(), answers(), changes(), compactions(), elicitations()} {
 		rows = append(rows, part...)
 	}
 	return rows

@@ -117,6 +117,9 @@ func (e *engine) mayTune(ctx context.Context, t ahp.EventType, m agent.Moment) e
 	}
 	say := e.main.gate.Ask(ctx, agent.At{}, m)
 	switch r := say.Refusal; {
+	case r == nil && say.Stop != "": // no change, and nothing more of what runs
+		e.stop(&agent.Interrupted{Reason: agent.ReasonStopped, Detail: say.Stop})
+		return &control.Error{Code: control.CodeUsage, Msg: "the change was stopped by " + say.Stop}
 	case r == nil:
 		return nil
 	case r.Err != nil:

@@ -1,0 +1,148 @@
+package app_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/internal/control"
+	"github.com/abhed/abhed/internal/model/modeltest"
+	"github.com/abhed/abhed/internal/strictjson"
+)
+
+// serverRow is the argument with which a test's own binary is an MCP server whose one
+// tool, ask, asks the person for a name and returns the answer.
+const serverRow = "ask-server"
+
+func init() {
+	if len(os.Args) > 1 && os.Args[1] == serverRow {
+		serveAsk()
+		os.Exit(0)
+	}
+}
+
+const nameForm = `{"message":"WHO is it?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name"]}}`
+
+// wireMessage is a message of the protocol.
+type wireMessage struct {
+	ID     ahp.Raw `json:"id"`
+	Method string  `json:"method"`
+	Result ahp.Raw `json:"result"`
+	Error  ahp.Raw `json:"error"`
+}
+
+func serveAsk() {
+	in := bufio.NewScanner(os.Stdin)
+	in.Buffer(nil, 1<<20)
+	next := func() *wireMessage {
+		for in.Scan() {
+			var m wireMessage
+			if strictjson.Unmarshal(in.Bytes(), &m, strictjson.Options{}) == nil {
+				return &m
+			}
+		}
+		return nil
+	}
+	reply := func(m *wireMessage, result string) {
+		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+	}
+	for m := next(); m != nil; m = next() {
+		switch m.Method {
+		case "initialize":
+			reply(m, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"asker","version":"1"}}`)
+		case "tools/list":
+			reply(m, `{"tools":[{"name":"ask","description":"asks for a name","inputSchema":{"type":"object"}}]}`)
+		case "tools/call":
+			fmt.Printf(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":%s}`+"\n", nameForm)
+			a := next()
+			for a != nil && string(a.ID) != `"q"` {
+				a = next()
+			}
+			if a == nil {
+				return
+			}
+			quoted, _ := strictjson.AppendString(nil, "it was told "+string(a.Result)+string(a.Error))
+			reply(m, fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted))
+		default:
+			if m.ID != nil && m.Method != "" {
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`+"\n", m.ID)
+			}
+		}
+	}
+}
+
+// askServer configures the server.
+func (w *world) askServer() {
+	w.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.settings(fmt.Sprintf(`{"mcp":{"srv":{"command":%q,"args":[%q],"env":{"GORACE":"atexit_sleep_ms=0"}}}}`, self, serverRow))
+}
+
+// person answers questions, and keeps them.
+type person struct {
+	answer func(ctx context.Context) (control.Reply, error)
+
+	mu    sync.Mutex
+	asked []control.Inquiry
+}
+
+// Ask answers.
+func (p *person) Ask(ctx context.Context, q control.Inquiry) (control.Reply, error) {
+	p.mu.Lock()
+	p.asked = append(p.asked, q)
+	p.mu.Unlock()
+	return p.answer(ctx)
+}
+
+func (p *person) questions() []control.Inquiry {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.asked)
+}
+
+// ann is a person of that name.
+func ann() *person {
+	return &person{answer: func(context.Context) (control.Reply, error) { return control.Reply{Text: `{"name":"ann"}`}, nil }}
+}
+
+// accepted is what a server is told of ann.
+const accepted = `it was told {"action":"accept","content":{"name":"ann"}}`
+
+// asking lets a server ask a person while a call runs.
+func asking() *scene {
+	want, closed := well(), well()
+	want.sent = []string{accepted}
+	closed.sent, closed.unsent = []string{`it was told {"action":"decline"}`}, []string{"ann"}
+	return &scene{
+		turns: []modeltest.Turn{{Calls: []modeltest.Call{{ID: "call_0", Name: "mcp__srv__ask", Args: `{}`}, {ID: "call_1", Name: "write", Args: markerArgs}}}, done()},
+		mode:  "bypass", setup: (*world).askServer, want: want, closed: closed,
+		play: func(ctx context.Context, w *world) result { return w.driven(ctx, control.Start{Asker: ann()}, nil) },
+	}
+}
+
+// elicitations are the effects on what a server asks, and on what it is answered.
+func elicitations() []enforced {
+	request, answer := ahp.UserElicitationRequest, ahp.UserElicitationResult
+	base := asking().want
+	told, refused, supplied, merged, replaced := base, asking().closed, base, base, base
+	told.stderr, told.unsent = "NOTICE", []string{"NOTICE"}
+	refused.stderr, refused.record = "not on Fridays", "denied"
+	supplied.sent, supplied.unsent, supplied.record = []string{`it was told {"action":"accept","content":{"name":"bob"}}`}, []string{"ann"}, "supplied"
+	merged.sent, merged.record = []string{`it was told {"action":"accept","content":{"age":7,"name":"ann"}}`}, "changed"
+	replaced.sent, replaced.unsent, replaced.record = supplied.sent, supplied.unsent, "changed"
+	return []enforced{
+		{on: request, effect: ahp.EffectMessage, say: always(&ahp.Notice{Text: "NOTICE"}), want: told},
+		{on: request, effect: ahp.EffectDeny, say: always(deny()), want: refused},
+		{on: request, effect: ahp.EffectReturn, say: always(&ahp.Return{Value: ahp.Raw(`{"action":"accept","content":{"name":"bob"}}`)}), want: supplied},
+		{on: answer, effect: ahp.EffectMessage, say: always(&ahp.Notice{Text: "NOTICE"}), want: told},
+		{on: answer, effect: ahp.EffectModify, op: "merge", say: always(modify(ahp.TargetContent, ahp.OpMerge, ahp.Raw(`{"age":7}`))), want: merged},
+		{on: answer, effect: ahp.EffectModify, op: "replace", say: always(modify(ahp.TargetContent, ahp.OpReplace, ahp.Raw(`{"name":"bob"}`))), want: replaced},
+	}
+}
