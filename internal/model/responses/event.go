@@ -58,6 +58,7 @@ type wireResponse struct {
 // Frame handles the data of one event.
 func (r *reply) Frame(name string, data []byte) error {
 	if bytes.Equal(data, []byte("[DONE]")) {
+		r.over = r.finish != ""
 		return nil // some imitators end with it; it says nothing of the response
 	}
 	data, lone, marked := httpapi.RepairHalves(data)
@@ -66,12 +67,20 @@ func (r *reply) Frame(name string, data []byte) error {
 	}
 	var ev wireEvent
 	if err := strictjson.Unmarshal(data, &ev, strictjson.Options{}); err != nil {
+		if r.finish != "" {
+			r.over = true
+			return nil
+		}
 		return err
 	}
 	r.events++
 	kind := httpapi.Scalar(ev.Type)
 	if kind == "" {
 		kind = name
+	}
+	if r.finish != "" {
+		r.tail(kind, ev.Response)
+		return nil
 	}
 	if kind == "error" || kind == "" && !httpapi.Absent(ev.Error) {
 		return r.c.api.FrameError(data)
@@ -113,7 +122,11 @@ func (r *reply) event(kind string, ev *wireEvent, marked bool) error {
 		}
 		r.setArgs(it, arguments(ev.Arguments), marked)
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
-		return r.end(strings.TrimPrefix(kind, "response."), ev.Response, marked)
+		if err := r.end(strings.TrimPrefix(kind, "response."), ev.Response, marked); err != nil {
+			return err
+		}
+		r.ans.Finishing()
+		return nil
 	case "response.created":
 		var resp wireResponse
 		if strictjson.Unmarshal(ev.Response, &resp, strictjson.Options{}) == nil {

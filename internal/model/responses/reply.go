@@ -25,6 +25,7 @@ type reply struct {
 	text   strings.Builder // of all messages
 	events int
 	finish model.Finish // "" while the response goes on
+	over   bool         // nothing is waited for after finish
 	usage  *model.Usage
 	model  string
 }
@@ -42,10 +43,14 @@ func newReply(c *Client, ans *httpapi.Answer, onDelta func(model.Delta)) *reply 
 
 // State says how far the reply has come.
 func (r *reply) State() httpapi.State {
-	if r.finish != "" {
+	switch {
+	case r.finish == "":
+		return httpapi.Open
+	case r.over || r.usage != nil:
 		return httpapi.Done
+	default:
+		return httpapi.Ended
 	}
-	return httpapi.Open
 }
 
 // Partial returns the text so far.
@@ -105,13 +110,7 @@ func (r *reply) end(kind string, data jsontext.Value, marked bool) error {
 		}
 	}
 	r.setModel(resp.Model, marked)
-	if !httpapi.Absent(resp.Usage) {
-		u, note := usage(resp.Usage)
-		if note != "" {
-			r.Note(note)
-		}
-		r.usage = u
-	}
+	r.setUsage(resp.Usage)
 	r.finish = model.FinishStop
 	if status == "incomplete" {
 		reason := ""
@@ -121,6 +120,30 @@ func (r *reply) end(kind string, data jsontext.Value, marked bool) error {
 		r.finish = r.cutBy(reason)
 	}
 	return nil
+}
+
+func (r *reply) setUsage(v jsontext.Value) {
+	if httpapi.Absent(v) {
+		return
+	}
+	u, note := usage(v)
+	if note != "" {
+		r.Note(note)
+	}
+	r.usage = u
+}
+
+// tail takes what comes after a response that ended without a usage: imitators say it
+// at a second end. Nothing else counts any more.
+func (r *reply) tail(kind string, data jsontext.Value) {
+	var resp wireResponse
+	switch kind {
+	case "response.completed", "response.incomplete", "response.done":
+		r.over = true
+		if strictjson.Unmarshal(data, &resp, strictjson.Options{}) == nil {
+			r.setUsage(resp.Usage)
+		}
+	}
 }
 
 // cutBy says why a response is incomplete.

@@ -43,7 +43,7 @@ func TestEverySplitGivesTheSameReply(t *testing.T) { // I134
 			t.Fatalf("%v: %s %q", cuts, d, resp.Message.Text())
 		}
 	}
-	for i := 0; i < len(data); i += 3 {
+	for i := range data {
 		check(t, i)
 	}
 }
