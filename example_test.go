@@ -28,12 +28,16 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
+	if err := os.Mkdir(filepath.Join(dir, "work"), 0o700); err != nil {
+		log.Print(err)
+		return
+	}
 	settings := script(dir, `{"steps":[
 		{"calls":[{"name":"ticket","args":{"id":"7"}},{"name":"write","args":{"path":"notes.txt","content":"seven"}}]},
 		{"text":"Ticket 7 is open. I was not allowed to write it down."}]}`)
 
 	s, err := abhed.New(context.Background(), abhed.Options{
-		Workspace: dir, Settings: settings, Mode: "accept-edits", Store: abhed.FileStore(filepath.Join(dir, "state")),
+		Workspace: filepath.Join(dir, "work"), Settings: settings, Mode: "accept-edits", Store: abhed.FileStore(filepath.Join(dir, "state")),
 		Tools: []abhed.Tool{{
 			Name: "ticket", Version: "1", Description: "Look up a ticket", ReadOnly: true, Subject: "id",
 			Schema: []byte(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`),

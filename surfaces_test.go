@@ -1,0 +1,363 @@
+package abhed_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/abhed/abhed"
+	"github.com/abhed/abhed/internal/agent"
+	"github.com/abhed/abhed/internal/app"
+	"github.com/abhed/abhed/internal/model/modeltest"
+	"github.com/abhed/abhed/internal/require"
+)
+
+// surface is one way to run a prompt.
+type surface struct {
+	name string
+	// of is the package whose coverage it is (see TestEverySurfaceIsCovered).
+	of string
+	// run runs the prompt on the stage and returns what came of it.
+	run func(t *testing.T, s *stage) ending
+}
+
+// ending is what a surface said of a run.
+type ending struct {
+	answer, reason, record string
+}
+
+// surfaces lists every one that there is.
+func surfaces() []surface {
+	return []surface{
+		{"headless", "internal/app", headless},
+		{"rpc", "internal/rpcmode", overRPC},
+		{"embedded", ".", embedded},
+	}
+}
+
+// stage is a home, a workspace and a model server for one run.
+type stage struct {
+	t      *testing.T
+	base   string
+	home   string
+	dir    string
+	server *modeltest.Server
+	prompt string
+}
+
+// newStage sets up what every surface finds; settings is the user's settings file, in
+// which BASE is the folder that home and ws lie in.
+func newStage(t *testing.T, prompt, settings string, turns []modeltest.Turn) *stage {
+	t.Helper()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{t: t, base: base, home: filepath.Join(base, "home"), dir: filepath.Join(base, "ws"), prompt: prompt}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.server = modeltest.Start(modeltest.Options{Turns: turns})
+	t.Cleanup(s.server.Close)
+	s.put("home/.config/abhed/config.json", strings.ReplaceAll(settings, "BASE", base))
+	return s
+}
+
+// put writes a file below the stage's folder.
+func (s *stage) put(name, content string) {
+	s.t.Helper()
+	file := filepath.Join(s.base, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stage) environ() []string {
+	return []string{"HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "ABHED_BASE_URL=" + s.server.URL, "ABHED_MODEL=test", "ABHED_API_KEY=key-for-tests"}
+}
+
+func (s *stage) system(in io.Reader, out, errs io.Writer) app.System {
+	return app.System{
+		Stdin: in, Stdout: out, Stderr: errs, Environ: s.environ(), Version: abhed.Version,
+		ManagedDir: filepath.Join(s.home, "managed"), Retry: agent.Retry{Attempts: 3, Base: time.Millisecond, Cap: time.Second},
+	}
+}
+
+// headless runs it as abhed -p does.
+func headless(t *testing.T, s *stage) ending {
+	var out, errs bytes.Buffer
+	o := app.RunOptions{Prompt: s.prompt, PromptGiven: true, Output: "json"}
+	o.Dir = s.dir
+	app.Run(t.Context(), o, s.system(strings.NewReader(""), &out, &errs))
+	var r struct{ Result, Reason, Record string }
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatalf("%v: %s%s", err, out.String(), errs.String())
+	}
+	return ending{r.Result, r.Reason, r.Record}
+}
+
+// overRPC runs it as abhed rpc does.
+func overRPC(t *testing.T, s *stage) ending {
+	in, requests := io.Pipe()
+	replies, out := io.Pipe()
+	var errs bytes.Buffer
+	done := make(chan int, 1)
+	go func() {
+		o := app.RPCOptions{}
+		o.Dir = s.dir
+		code := app.RPC(t.Context(), o, s.system(in, out, &errs))
+		out.Close()
+		done <- code
+	}()
+	send := func(m map[string]any) {
+		b, err := json.Marshal(m)
+		if err != nil {
+			t.Error(err)
+		}
+		if _, err := requests.Write(append(b, '\n')); err != nil {
+			t.Error(err)
+		}
+	}
+	go func() {
+		send(map[string]any{"id": 1, "method": "start"})
+		send(map[string]any{"id": 2, "method": "prompt", "prompt": s.prompt})
+	}()
+	var e ending
+	lines := bufio.NewReader(replies)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			break
+		}
+		var r struct {
+			Type, Record, Answer, Reason, Error string
+			ID                                  int
+		}
+		if err := json.Unmarshal(line, &r); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		switch {
+		case r.ID == 1:
+			e.record = r.Record
+			if r.Type != "ready" {
+				t.Errorf("start: %s", line)
+			}
+		case r.ID == 2:
+			e.answer, e.reason = r.Answer, r.Reason
+			go send(map[string]any{"method": "quit"})
+		}
+	}
+	if code := <-done; code != 0 {
+		t.Errorf("exit %d: %s", code, errs.String())
+	}
+	return e
+}
+
+// embedded runs it in a Go program.
+func embedded(t *testing.T, s *stage) ending {
+	session, err := abhed.New(t.Context(), abhed.Options{Workspace: s.dir, Environ: s.environ()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := session.Run(t.Context(), s.prompt)
+	if err != nil {
+		t.Error(err)
+	}
+	e := ending{answer.Text, answer.Reason, session.Info().Record}
+	if err := session.Close(); err != nil {
+		t.Error(err)
+	}
+	return e
+}
+
+// sent returns what the model was sent, a line for each message of each request.
+func (s *stage) sent() []string {
+	var out []string
+	for i, r := range s.server.Requests() {
+		for _, m := range r.Messages {
+			line := fmt.Sprintf("%d %s %s", i+1, m.Role, m.Text())
+			for _, c := range m.ToolCalls {
+				line += fmt.Sprintf(" %s%s", c.Function.Name, c.Function.Arguments)
+			}
+			out = append(out, strings.ReplaceAll(line, s.base, "BASE"))
+		}
+	}
+	return out
+}
+
+// volatile matches what differs from run to run: ids, times and hashes.
+var volatile = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{40,64}|ws-[0-9a-f]{12}|/tmp/abhed-[0-9]+|127\.0\.0\.1:[0-9]+`)
+
+// recorded returns the record in a form in which two runs can be compared. Signatures
+// are left out: when they are made depends on time.
+func (s *stage) recorded(file string) []string {
+	s.t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var out []string
+	for line := range bytes.Lines(data) {
+		var e struct {
+			Type, Actor, Trust string
+			Payload            map[string]any
+		}
+		if err := json.Unmarshal(line, &e); err != nil {
+			s.t.Fatal(err)
+		}
+		if e.Type == "head.signed" {
+			continue
+		}
+		dropVolatile(e.Payload)
+		b, err := json.Marshal(e.Payload)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		text := strings.ReplaceAll(string(b), s.base, "BASE")
+		out = append(out, strings.Join([]string{e.Type, e.Actor, e.Trust, volatile.ReplaceAllString(text, "#")}, " "))
+	}
+	return out
+}
+
+// dropVolatile takes away what is measured, process ids, and the estimates of requests,
+// which hold paths of different lengths.
+func dropVolatile(m map[string]any) {
+	for _, name := range []string{"ms", "latency_ms", "pid", "tool_pid", "duration_ms", "retry_ms", "input", "before_tokens", "after_tokens"} {
+		delete(m, name)
+	}
+	for _, v := range m {
+		switch v := v.(type) {
+		case map[string]any:
+			dropVolatile(v)
+		case []any:
+			for _, x := range v {
+				if x, ok := x.(map[string]any); ok {
+					dropVolatile(x)
+				}
+			}
+		}
+	}
+}
+
+// sameEverywhere runs one scenario on every surface. What each makes of it, what the
+// model was sent and what the record has must be the same, and check must hold.
+func sameEverywhere(t *testing.T, set func(t *testing.T) *stage, check func(t *testing.T, s *stage, e ending, record []string)) {
+	var first, firstSent []string
+	var was ending
+	for i, on := range surfaces() {
+		ok := t.Run(on.name, func(t *testing.T) {
+			s := set(t)
+			e := on.run(t, s)
+			record, sent := s.recorded(e.record), s.sent()
+			if v := s.server.Violations(); len(v) > 0 {
+				t.Errorf("the server refuses: %s", strings.Join(v, "\n"))
+			}
+			check(t, s, e, record)
+			if i == 0 {
+				was, first, firstSent = e, record, sent
+				return
+			}
+			if e.answer != was.answer || e.reason != was.reason {
+				t.Errorf("answer %q (%s), and on %s %q (%s)", e.answer, e.reason, surfaces()[0].name, was.answer, was.reason)
+			}
+			compare(t, "the record", first, record)
+			compare(t, "what the model was sent", firstSent, sent)
+		})
+		if !ok {
+			return
+		}
+	}
+}
+
+// compare reports the first line in which two texts differ.
+func compare(t *testing.T, what string, want, got []string) {
+	t.Helper()
+	for i := range max(len(want), len(got)) {
+		a, b := "(nothing)", "(nothing)"
+		if i < len(want) {
+			a = want[i]
+		}
+		if i < len(got) {
+			b = got[i]
+		}
+		if a != b {
+			t.Errorf("%s differs at %d:\n%s\n%s", what, i+1, a, b)
+			return
+		}
+	}
+}
+
+// TestEverySurfaceIsCovered fails when a package opens sessions and isn't the one of a
+// surface here: whoever adds a surface adds it to surfaces, too.
+func TestEverySurfaceIsCovered(t *testing.T) {
+	opens := regexp.MustCompile(`control\.(Engine|Session|Start)\b`)
+	found := map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "internal/control/") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err == nil && opens.Match(data) {
+			found[filepath.ToSlash(filepath.Dir(path))] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var covered []string
+	for _, s := range surfaces() {
+		covered = append(covered, s.of)
+		if !found[s.of] {
+			t.Errorf("%s no longer opens sessions; take the surface %s out of the list", s.of, s.name)
+		}
+	}
+	for pkg := range found {
+		if !slices.Contains(covered, pkg) {
+			t.Errorf("%s opens sessions and is no surface in this suite: add it to surfaces", pkg)
+		}
+	}
+}
+
+const oneExtension = `{"permissions":{"mode":"accept-edits"},"sandbox":{"min_tier":"none"},"extensions":[{"name":"x","command":"bash","args":["BASE/home/x.sh"],"events":["EVENT"]}]}`
+
+// TestRedaction has an extension take a key out of a result: the model reads
+// [redacted], on every surface.
+func TestRedaction(t *testing.T) {
+	require.Path(t, "jq")
+	require.Path(t, "bash")
+	sameEverywhere(t, func(t *testing.T) *stage {
+		s := newStage(t, "look", strings.ReplaceAll(oneExtension, "EVENT", "tool_result"), []modeltest.Turn{
+			{Calls: []modeltest.Call{{ID: "c1", Name: "read", Args: `{"path":"key.txt"}`}}}, {Text: "done"},
+		})
+		s.put("ws/key.txt", "the key is AKIAABCDEFGHIJKLMNOP\n")
+		s.put("home/x.sh", `while IFS= read -r line; do
+  if [[ $(jq -r '.event' <<<"$line") == "tool_result" ]]; then
+    jq -c '{content: (.content | gsub("AKIA[A-Z0-9]{16}"; "[redacted]"))}' <<<"$line"
+  else
+    echo '{}'
+  fi
+done`)
+		return s
+	}, func(t *testing.T, s *stage, e ending, record []string) {
+		all := strings.Join(s.sent(), "\n")
+		if e.reason != "completed" || strings.Contains(all, "AKIA") || !strings.Contains(all, "2 tool ") || !strings.Contains(all, "the key is [redacted]") {
+			t.Errorf("%+v, the model was sent\n%s", e, all)
+		}
+		if text := strings.Join(record, "\n"); strings.Contains(text, "AKIA") {
+			t.Error("the record has the key")
+		}
+	})
+}
