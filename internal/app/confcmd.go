@@ -179,11 +179,14 @@ func (c *checkedFile) judge(s *config.Settings, sys System, only string) {
 	}
 	if o, ok := s.Origin("ahp.registration"); ok && here(o) {
 		if err := checkRegistration(s.AHP.Registration); err != nil {
-			c.Faults = append(c.Faults, settingsFault{File: o.File, Line: o.Line, Column: o.Column, Key: o.Key, Message: fmt.Sprintf("%s: %s", o, err)})
+			c.Faults = append(c.Faults, faultsOf(&config.Error{Origin: o, Found: err.Error()})...)
 		}
 	}
 	faults, warnings := ruleFaults(s, sys, here)
 	c.Faults, c.Warnings = append(c.Faults, faults...), append(c.Warnings, warnings...)
+	slices.SortStableFunc(c.Faults, func(a, b settingsFault) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 	c.OK = len(c.Faults) == 0
 }
 

@@ -274,14 +274,11 @@ func (o TrustOptions) list(store *trust.Store, sys System) int {
 
 // stateNow says what has become of settings that were trusted.
 func stateNow(sys System, workspace, file string) string {
-	data, err := readBounded(file, maxSettings)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return file + " is gone"
-	case err != nil:
+	data, err := readIfThere(file)
+	if err != nil {
 		return err.Error()
 	}
-	if trusted, why := projectTrust(sys, workspace, file, data); !trusted {
+	if trusted, why := projectTrust(sys, workspace, data); !trusted {
 		return why
 	}
 	return stateTrusted

@@ -219,19 +219,28 @@ const (
 )
 
 // projectTrust reports whether a workspace's settings are trusted with exactly this
-// content, and the files of the workspace that they name with theirs. If they were
-// trusted and aren't any longer, why says what changed and what to do.
-func projectTrust(sys System, workspace, file string, data []byte) (trusted bool, why string) {
+// content, and the files of the workspace that they name with theirs; nil are settings
+// that aren't there. If they were trusted and aren't any longer, why says what changed
+// and what to do.
+func projectTrust(sys System, workspace string, data []byte) (trusted bool, why string) {
 	store, err := trustedSettings(sys)
 	if err != nil {
-		return false, ""
+		return false, "" // no place, so nothing was ever trusted
+	}
+	file := settingsFile(workspace)
+	if data == nil {
+		entries, err := store.List()
+		if err != nil || !slices.ContainsFunc(entries, func(e trust.Entry) bool { return e.Path == file }) {
+			return false, ""
+		}
+		return false, untrusted(workspace, fmt.Errorf("%s was trusted and is gone, and with it what it asked for", file))
 	}
 	if !store.Trusted(file, data) {
 		switch {
 		case store.Err() != nil:
-			return false, store.Err().Error()
+			return false, untrusted(workspace, store.Err())
 		case store.Known(file):
-			return false, changed(workspace, file)
+			return false, untrusted(workspace, fmt.Errorf("%s was trusted with other content", file))
 		}
 		return false, ""
 	}
@@ -241,18 +250,19 @@ func projectTrust(sys System, workspace, file string, data []byte) (trusted bool
 	}
 	files, _, err := namedFiles(workspace, own)
 	if err != nil {
-		return false, fmt.Sprintf("%s isn't trusted: %v", file, err)
+		return false, untrusted(workspace, err)
 	}
 	for _, f := range files {
 		if !store.Trusted(f.path, f.content) {
-			return false, changed(workspace, f.path)
+			return false, untrusted(workspace, fmt.Errorf("%s, which %s names, was trusted with other content or not at all", f.path, f.by))
 		}
 	}
 	return true, ""
 }
 
-func changed(workspace, file string) string {
-	return fmt.Sprintf("%s was trusted with other content, so of the workspace's settings only what is stricter counts: see what they bring with \"abhed trust --show %s\", and trust them again with \"abhed trust\" or end it with \"abhed trust --remove\"", file, workspace)
+// untrusted says what it means that settings aren't trusted any longer.
+func untrusted(workspace string, why error) string {
+	return fmt.Sprintf("%v: of the workspace's own settings only what is stricter counts; look at them with \"abhed trust --show %s\", and trust them again with \"abhed trust\" or no longer with \"abhed trust --remove\"", why, workspace)
 }
 
 // state says whether everything that the workspace brings is trusted as it is.
