@@ -231,10 +231,11 @@ func (s *stage) recorded(file string) []string {
 	return out
 }
 
-// dropVolatile takes away what is measured, process ids, and the estimates of requests,
+// dropVolatile takes away what is measured, the numbers of processes and files, and the
+// estimates of requests,
 // which hold paths of different lengths.
 func dropVolatile(m map[string]any) {
-	for _, name := range []string{"ms", "latency_ms", "pid", "tool_pid", "duration_ms", "retry_ms", "input", "before_tokens", "after_tokens"} {
+	for _, name := range []string{"ms", "latency_ms", "pid", "tool_pid", "duration_ms", "retry_ms", "input", "before_tokens", "after_tokens", "dev", "ino"} {
 		delete(m, name)
 	}
 	for _, v := range m {
