@@ -42,7 +42,7 @@ func TestFailures(t *testing.T) {
 		{"I149 an error after all text", modeltest.ErrorFrame(1000, body("api_error", "x")), model.ErrServer, 0, 0, "x"},
 		{"I150 cut", modeltest.CutAt(1500), model.ErrCut, 0, 0, "bytes of text"},
 		{"I150 ended", modeltest.EndAt(1500), model.ErrCut, 0, 0, "message_stop"},
-		{"no answer", modeltest.StallHeaders(), model.ErrStalled, 0, 0, "waiting for the answer"},
+		{"I147 no answer", modeltest.StallHeaders(), model.ErrStalled, 0, 0, "waiting for the answer"},
 		{"silence", modeltest.StallAt(1500), model.ErrStalled, 0, 0, "no byte came"},
 		{"a web page", modeltest.Raw("text/html", "<html>login</html>"), model.ErrMalformed, 0, 0, "web page"},
 		{"half a character in the stream", modeltest.Raw("text/event-stream", "data: {\"type\":\"\xf0\x9f\"}\n\n"), model.ErrMalformed, 0, 0, "byte 0"},
@@ -69,6 +69,25 @@ func TestFailures(t *testing.T) {
 				t.Errorf("partial %q, streamed %q", me.Partial, got.text.String())
 			}
 		})
+	}
+}
+
+// TestErrorAfterText ends a stream of forty pieces with an error: all the text is kept,
+// and whether another attempt makes sense is the error's (I149).
+func TestErrorAfterText(t *testing.T) {
+	for body, retryable := range map[string]bool{
+		`{"type":"error","error":{"type":"overloaded_error","message":"x"}}`:       true,
+		`{"error":{"message":"upstream failed"}}`:                                  true,
+		`{"type":"error","error":{"type":"invalid_request_error","message":"no"}}`: false,
+	} {
+		in := []any{msgStart, blockStart(0, `{"type":"text","text":""}`)}
+		for range 40 {
+			in = append(in, textDelta(0, "abc"))
+		}
+		resp, err := streamBytes(t, strings.NewReader(events(append(in, body)...)), nil)
+		if me := asError(t, err); resp != nil || me.Partial != strings.Repeat("abc", 40) || me.Retryable() != retryable {
+			t.Errorf("%s: partial %q, %v", body, me.Partial, err)
+		}
 	}
 }
 
@@ -223,11 +242,11 @@ func TestStallLimits(t *testing.T) {
 		kind  model.ErrorKind // "" for success
 		after time.Duration
 	}{
-		{"an event a second for two minutes", ticker{every: time.Second, n: 120, piece: events(textDelta(0, "x")), last: end}, "", 121 * time.Second},
-		{"pings, then an answer", ticker{every: 4 * time.Second, n: 10, piece: ping, last: end}, "", 44 * time.Second},
-		{"pings for ever", ticker{every: 4 * time.Second, n: 1 << 30, piece: ping}, model.ErrStalled, 50 * time.Second},
-		{"pings without a name for ever", ticker{every: 4 * time.Second, n: 1 << 30, piece: nameless}, model.ErrStalled, 50 * time.Second},
-		{"silence", ticker{every: time.Hour, n: 1, piece: ping}, model.ErrStalled, 5 * time.Second},
+		{"I148 an event a second for two minutes", ticker{every: time.Second, n: 120, piece: events(textDelta(0, "x")), last: end}, "", 121 * time.Second},
+		{"I148 pings, then an answer", ticker{every: 4 * time.Second, n: 10, piece: ping, last: end}, "", 44 * time.Second},
+		{"I148 pings for ever", ticker{every: 4 * time.Second, n: 1 << 30, piece: ping}, model.ErrStalled, 50 * time.Second},
+		{"I148 pings without a name for ever", ticker{every: 4 * time.Second, n: 1 << 30, piece: nameless}, model.ErrStalled, 50 * time.Second},
+		{"I147 silence", ticker{every: time.Hour, n: 1, piece: ping}, model.ErrStalled, 5 * time.Second},
 		{"no end after the stop reason", ticker{every: time.Second, n: 1, piece: events(blockStart(0, `{"type":"text","text":"x"}`), ending("end_turn"))}, "", time.Second},
 	}
 	for _, c := range cases {

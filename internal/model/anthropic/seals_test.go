@@ -14,7 +14,7 @@ import (
 )
 
 // TestI154ThinkingComesBackUnchanged plays a session of thirty turns with an interrupted
-// call, a resumed history and a changed ending against a server that takes only the
+// call, a resumed history and later messages that are edited against a server that takes only the
 // thinking that it signed.
 func TestI154ThinkingComesBackUnchanged(t *testing.T) {
 	const turns = 30
@@ -41,6 +41,15 @@ func TestI154ThinkingComesBackUnchanged(t *testing.T) {
 			}
 		case 20: // and something is said in between
 			history = append(history, user("go on"))
+		case 25: // and a result that was given is written anew
+			for i, m := range history[30:] {
+				if m.Role == "tool" {
+					edited := *m.Parts[0].ToolResult
+					edited.Content = "edited"
+					history[30+i] = tool(model.Part{ToolResult: &edited})
+					break
+				}
+			}
 		}
 		resp, err := c.Stream(t.Context(), request(history...), nil)
 		if err != nil {
@@ -53,7 +62,7 @@ func TestI154ThinkingComesBackUnchanged(t *testing.T) {
 		history = append(history, resp.Message, results(resp.Message.ToolCalls()))
 	}
 	last := s.Requests()[turns]
-	if cuts != 1 || strings.Count(string(last.Body), `"signature"`) != turns-1 || !strings.Contains(string(last.Body), `"thinking":{"type":"enabled"`) {
+	if cuts != 1 || strings.Count(string(last.Body), `"signature"`) != turns-1 || strings.Count(string(last.Body), `"edited"`) != 1 || !strings.Contains(string(last.Body), `"thinking":{"type":"enabled"`) {
 		t.Errorf("%d cuts, last request %s", cuts, last.Body)
 	}
 }

@@ -59,7 +59,7 @@ func anthropicStreams() []streamCase {
 		return events(msgStart, blockStart(0, block), deltas, blockStop(0), ending("tool_use"), msgStop)
 	}
 	return []streamCase{
-		{"text", events(msgStart, blockStart(0, `{"type":"text","text":""}`), `{"type":"ping"}`, textDelta(0, "a é"), textDelta(0, "😀"), blockStop(0), ending("end_turn"), msgStop), want{text: "a é😀", finish: model.FinishStop}},
+		{"text", events(msgStart, blockStart(0, `{"type":"text","text":""}`), `{"type":"ping"}`, textDelta(0, "a é北"), textDelta(0, "😀"), blockStop(0), ending("end_turn"), msgStop), want{text: "a é北😀", finish: model.FinishStop}},
 		{"text and a call", events(msgStart, blockStart(0, `{"type":"text","text":""}`), textDelta(0, "a"), blockStop(0), readCall(1), ending("tool_use"), msgStop), want{text: "a", calls: one, finish: model.FinishToolCalls}},
 		{"I142 no input at all", tool(`{"type":"tool_use","id":"toolu_a","name":"read","input":{}}`), want{calls: none, finish: model.FinishToolCalls}},
 		{"I142 an empty piece of input", tool(`{"type":"tool_use","id":"toolu_a","name":"read"}`, jsonDelta(0, "")), want{calls: none, finish: model.FinishToolCalls}},
@@ -128,7 +128,7 @@ func proxyStreams() []streamCase {
 		{"interleaved calls", events(msgStart, readCall(0)[:3], other(1)[:3], readCall(0)[3:], other(1)[3:], ending("tool_use"), msgStop), want{calls: oneAfter, finish: model.FinishToolCalls}},
 		{"a call begun twice", events(msgStart, readCall(0)[:1], readCall(0), ending("tool_use"), msgStop), want{calls: one, finish: model.FinishToolCalls, note: "begun twice"}},
 		{"a call sent twice", events(msgStart, readCall(0), readCall(1), ending("tool_use"), msgStop), want{calls: one, finish: model.FinishToolCalls, note: "sent twice"}},
-		{"two ends", events(msgStart, readCall(0), ending("tool_use"), ending("tool_use"), msgStop, msgStop), want{calls: one, finish: model.FinishToolCalls}},
+		{"I141 two ends", events(msgStart, readCall(0), ending("tool_use"), ending("tool_use"), msgStop, msgStop), want{calls: one, finish: model.FinishToolCalls}},
 		{"input as a string", events(msgStart, blockStart(0, `{"type":"tool_use","id":"toolu_a","name":"read","input":"{\"path\":\"x\"}"}`), blockStop(0), ending("tool_use"), msgStop), want{calls: one, finish: model.FinishToolCalls}},
 		{"a piece of input as an object", events(msgStart, readCall(0)[0], blockDelta(0, `{"type":"input_json_delta","partial_json":{"path":"x"}}`), ending("tool_use"), msgStop), want{calls: one, finish: model.FinishToolCalls, note: "not ended"}},
 		{"a piece of input and no call", events(msgStart, jsonDelta(0, `{}`), ending("tool_use"), msgStop), want{kind: model.ErrMalformed}},
@@ -224,7 +224,7 @@ func (c *cutReader) Read(b []byte) (int, error) {
 }
 
 // TestSplitAnywhere splits two streams with characters of several bytes at every byte,
-// and the others at every 53rd: they mean the same.
+// and the others at every 53rd: they mean the same (I134).
 func TestSplitAnywhere(t *testing.T) {
 	for i, c := range allStreams() {
 		step := 53

@@ -231,6 +231,32 @@ func TestReasoningSurvivesALongSession(t *testing.T) {
 	}
 }
 
+// TestNoReasoningIsSentWhereNoneCame plays a session with a model that doesn't reason,
+// and an endpoint that refuses the field, an empty one included: no request names it
+// (I153).
+func TestNoReasoningIsSentWhereNoneCame(t *testing.T) {
+	o := modeltest.Options{RefuseReasoning: true}
+	for i := range 6 {
+		o.Turns = append(o.Turns, modeltest.Turn{Text: "I read.", Calls: []modeltest.Call{{ID: fmt.Sprint("c", i), Name: "read", Args: "{}"}}})
+	}
+	o.Turns[3].Faults = []modeltest.Fault{modeltest.Nulls()} // its reasoning is null, which is none
+	s := modeltest.NewWith(t, o)
+	c := newClient(t, s.URL, nil)
+	history := []*model.Message{user("go")}
+	for s.Left() > 0 {
+		resp, err := c.Stream(t.Context(), request(history...), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		history = append(history, resp.Message, results(resp.Message.ToolCalls()))
+	}
+	for i, r := range s.Requests() {
+		if strings.Contains(string(r.Body), "reasoning") {
+			t.Errorf("request %d: %s", i, r.Body)
+		}
+	}
+}
+
 // TestReasoningIsSentAsTheEndpointWantsIt has the endpoint refuse a request for the
 // reasoning in it, or for lack of it: the next attempt is right, and so are those
 // after it (I153).

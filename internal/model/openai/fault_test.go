@@ -143,7 +143,7 @@ func TestLengthWithholdsCalls(t *testing.T) {
 	}
 }
 
-// TestCutAnywhere cuts the connection after every byte of a reply: it is either
+// TestCutAnywhere cuts the connection after every few bytes of a reply: it is either
 // whole or an error without a call (I150).
 func TestCutAnywhere(t *testing.T) {
 	turn := modeltest.Turn{Text: "Größe 😀", Calls: richCalls[:1]}
