@@ -41,6 +41,27 @@ func closed() map[ahp.EventType]ran {
 	}
 }
 
+// failure returns what happens where a backend of on can't be asked, and what that
+// leaves.
+func failure(on ahp.EventType, policy string) (*scene, ran) {
+	s := scenes()[on]
+	if s == nil {
+		s = &scene{turns: []modeltest.Turn{call("write", markerArgs), done()}, mode: "bypass", want: well(), closed: closed()[on]}
+	}
+	switch on {
+	case ahp.WorkspaceChangeBefore:
+		s.turns = []modeltest.Turn{moving(), done()}
+		s.want.marker = false // it is written where the command went
+	case ahp.ToolPermissionRequest:
+		s.mode = "default"
+		s.want.marker = false // nobody can be asked
+	}
+	if policy == "fail-open" {
+		return s, s.want
+	}
+	return s, s.closed
+}
+
 // TestFailurePoliciesHoldEverywhere breaks the backend of each event that can be
 // intercepted, in three ways, under both policies.
 func TestFailurePoliciesHoldEverywhere(t *testing.T) {
@@ -52,7 +73,6 @@ func TestFailurePoliciesHoldEverywhere(t *testing.T) {
 			return nil, ctx.Err()
 		},
 	}
-	want := closed()
 	for _, row := range gate.Manifest().Events {
 		if row.Capabilities == nil {
 			continue
@@ -60,39 +80,24 @@ func TestFailurePoliciesHoldEverywhere(t *testing.T) {
 		for way, judge := range ways {
 			for _, policy := range []string{"fail-closed", "fail-open"} {
 				t.Run(strings.Join([]string{string(row.Event), way, policy}, "/"), func(t *testing.T) {
-					r := want[row.Event]
-					if policy == "fail-open" {
-						r = well()
-					}
-					failing(t, row.Event, judge, way, policy, r)
+					failing(t, row.Event, judge, way, policy)
 				})
 			}
 		}
 	}
 }
 
-func failing(t *testing.T, on ahp.EventType, judge backend.Func, way, policy string, want ran) {
-	first := call("write", markerArgs)
-	if on == ahp.WorkspaceChangeBefore {
-		first = moving()
-		want.marker = policy == "fail-closed" // else it is written where the command went
-	}
-	w := newWorld(t, first, done())
-	w.opts.Mode = "bypass"
-	if on == ahp.ToolPermissionRequest {
-		w.opts.Mode = "default"
-		want.marker = false // nobody can be asked
-	}
+func failing(t *testing.T, on ahp.EventType, judge backend.Func, way, policy string) {
+	s, want := failure(on, policy)
+	w := s.world(t)
 	l := &listener{judge: judge}
 	sub := intercept(on, policy)
 	if way == "silence" {
 		sub = strings.Replace(sub, "20000", "100", 1)
 	}
 	w.hooks("org.test.judge", l.serve(t), sub)
-	r := w.run(t.Context())
-	if n := len(w.server.Requests()); r.code != want.code || n != want.requests || w.has("marker") != want.marker || r.out != want.said {
-		t.Errorf("exit %d, want %d; %d requests, want %d; marker %t, want %t; said %q, want %q\n%s", r.code, want.code, n, want.requests, w.has("marker"), want.marker, r.out, want.said, r.err)
-	}
+	r := s.run(t.Context(), w)
+	want.check(w, r)
 	var failed *event.BackendFailed
 	for _, e := range w.events(r) {
 		switch p := e.Payload.(type) {
@@ -204,17 +209,24 @@ func TestPartialRepliesAreHeldBack(t *testing.T) {
 // TestInterruptBeatsTheBackend ends the run while a backend is asked about the
 // model's reply: nothing of it is shown, recorded or run.
 func TestInterruptBeatsTheBackend(t *testing.T) {
-	for _, on := range []ahp.EventType{ahp.UserMessageInbound, ahp.TurnStart, ahp.ModelRequestBefore, ahp.ModelResponseAfter, ahp.ToolBatchAfter, ahp.TurnFinishBefore, ahp.UserMessageOutbound} {
+	list := []ahp.EventType{ahp.UserMessageInbound, ahp.TurnStart, ahp.ModelRequestBefore, ahp.ModelResponseAfter, ahp.ToolBatchAfter, ahp.TurnFinishBefore, ahp.UserMessageOutbound}
+	for on := range scenes() {
+		list = append(list, on)
+	}
+	for _, on := range list {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		w := newWorld(t, call("write", markerArgs), modeltest.Turn{Text: "UNSEEN"})
-		w.opts.Mode = "accept-edits"
+		s := scenes()[on]
+		if s == nil {
+			s = &scene{turns: []modeltest.Turn{call("write", markerArgs), {Text: "UNSEEN"}}}
+		}
+		w := s.world(t)
 		w.judged(on, func(ctx context.Context, q *ahp.Intercept) ([]ahp.Effect, error) {
 			cancel(&agent.Interrupted{Reason: agent.ReasonUserInterrupt})
 			<-ctx.Done()
 			return nil, nil
 		})
 		began := time.Now()
-		r := w.run(ctx)
+		r := s.run(ctx, w)
 		if took := time.Since(began); r.code != 130 || r.out != "" || took > 5*time.Second {
 			t.Errorf("%s: exit %d after %s, said %q\n%s", on, r.code, took, r.out, r.err)
 		}
