@@ -91,7 +91,7 @@ func (s *stage) environ() []string {
 func (s *stage) system(in io.Reader, out, errs io.Writer) app.System {
 	return app.System{
 		Stdin: in, Stdout: out, Stderr: errs, Environ: s.environ(), Version: abhed.Version,
-		ManagedDir: filepath.Join(s.home, "managed"), Retry: agent.Retry{Attempts: 3, Base: time.Millisecond, Cap: time.Second},
+		Retry: agent.Retry{Attempts: 3, Base: time.Millisecond, Cap: time.Second},
 	}
 }
 
