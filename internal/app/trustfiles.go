@@ -27,6 +27,15 @@ type namedFile struct {
 	content []byte
 }
 
+// named is what settings name in their workspace.
+type named struct {
+	files []namedFile
+	// without is what has no bytes to be trusted: folders, and what isn't there. It
+	// must not have been a file when it was trusted.
+	without []namedFile
+	notes   []string // about the latter
+}
+
 // brought is what a workspace brings, with the bytes that are trusted if it is.
 type brought struct {
 	workspace string
@@ -34,8 +43,7 @@ type brought struct {
 	own       *config.Settings // as it counts once it is trusted
 	wary      *config.Settings // and as it counts before
 	model     string
-	named     []namedFile
-	notes     []string // what is named and can't be held to its bytes
+	named     named
 
 	registration []byte // nil if there is none
 	backends     *ahp.Registration
@@ -62,7 +70,7 @@ func readBrought(workspace string, sys System) (*brought, error) {
 		if b.wary, err = ownSettings(sys, workspace, settingsFile(workspace), b.settings, false); err != nil {
 			return nil, &brokenError{err}
 		}
-		if b.named, b.notes, err = namedFiles(workspace, b.own); err != nil {
+		if b.named, err = namedFiles(workspace, b.own); err != nil {
 			return nil, err
 		}
 	}
@@ -119,10 +127,9 @@ func modelIn(data []byte) string {
 	return m.Model
 }
 
-// namedFiles returns the files of the workspace that its settings name as a command,
-// an argument, a registration, a script or a certificate (gate.md §4), and notes
-// about what is named and has no bytes of its own.
-func namedFiles(workspace string, s *config.Settings) (files []namedFile, notes []string, err error) {
+// namedFiles returns what a workspace's settings name in it as a command, an argument, a
+// registration, a script or a certificate (gate.md §4).
+func namedFiles(workspace string, s *config.Settings) (named, error) {
 	n := &namer{workspace: workspace}
 	for i, x := range s.Extensions {
 		n.command(fmt.Sprintf("extensions[%d]", i), x.Command, x.Args, x.Cwd)
@@ -131,9 +138,9 @@ func namedFiles(workspace string, s *config.Settings) (files []namedFile, notes 
 		m := s.MCP[name]
 		n.command("mcp."+name, m.Command, m.Args, m.Cwd)
 	}
-	for i, p := range s.Providers {
+	for _, p := range s.Providers {
 		if p.API == config.APIScript && p.BaseURL != anyBase {
-			n.word(fmt.Sprintf("custom_providers[%d].base_url", i), p.BaseURL, workspace)
+			n.word("the provider "+p.Name, p.BaseURL, workspace)
 		}
 	}
 	n.word("ahp.registration", s.AHP.Registration, workspace)
@@ -141,7 +148,7 @@ func namedFiles(workspace string, s *config.Settings) (files []namedFile, notes 
 	if !s.Record.IsURL() {
 		n.word("record.anchor", s.Record.Anchor, workspace)
 	}
-	return n.files, n.notes, n.err
+	return n.named, n.err
 }
 
 func sortedKeys[V any](m map[string]V) []string {
@@ -153,11 +160,10 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// namer gathers the files that settings name.
+// namer gathers what settings name.
 type namer struct {
+	named
 	workspace string
-	files     []namedFile
-	notes     []string
 	err       error
 }
 
@@ -189,6 +195,7 @@ func (n *namer) word(key, word, dir string) {
 		return
 	}
 	if err != nil {
+		n.without = append(n.without, namedFile{path: path, by: key})
 		if strings.Contains(word, "/") {
 			n.notes = append(n.notes, fmt.Sprintf("%s names %s, which isn't there: once it is, the settings aren't trusted until they are trusted anew", key, path))
 		}
@@ -197,6 +204,7 @@ func (n *namer) word(key, word, dir string) {
 	info, err := os.Stat(real)
 	switch {
 	case err == nil && info.IsDir():
+		n.without = append(n.without, namedFile{path: real, by: key})
 		n.notes = append(n.notes, fmt.Sprintf("%s names the folder %s: what is in it may change and stays trusted", key, path))
 		return
 	case err == nil:
@@ -248,16 +256,30 @@ func projectTrust(sys System, workspace string, data []byte) (trusted bool, why 
 	if err != nil {
 		return false, "" // which stops the start
 	}
-	files, _, err := namedFiles(workspace, own)
+	n, err := namedFiles(workspace, own)
 	if err != nil {
 		return false, untrusted(workspace, err)
 	}
-	for _, f := range files {
-		if !store.Trusted(f.path, f.content) {
-			return false, untrusted(workspace, fmt.Errorf("%s, which %s names, was trusted with other content or not at all", f.path, f.by))
-		}
+	if f := n.changed(store); f != nil {
+		return false, untrusted(workspace, fmt.Errorf("%s, which %s names, was trusted with other content or not at all", f.path, f.by))
 	}
 	return true, ""
+}
+
+// changed returns what is named and isn't as it was trusted, nil if everything is.
+func (n named) changed(store *trust.Store) *namedFile {
+	for i, f := range n.files {
+		if !store.Trusted(f.path, f.content) {
+			return &n.files[i]
+		}
+	}
+	entries, err := store.List()
+	for i, f := range n.without {
+		if err != nil || slices.ContainsFunc(entries, func(e trust.Entry) bool { return e.Path == f.path }) {
+			return &n.without[i]
+		}
+	}
+	return nil
 }
 
 // untrusted says what it means that settings aren't trusted any longer.
@@ -273,9 +295,7 @@ func (b *brought) state(settings, registrations *trust.Store) (string, error) {
 	}
 	if b.settings != nil {
 		look(settings, settingsFile(b.workspace), b.settings)
-		for _, f := range b.named {
-			all = settings.Trusted(f.path, f.content) && all
-		}
+		all = b.named.changed(settings) == nil && all
 	}
 	if b.registration != nil {
 		look(registrations, registrationFile(b.workspace), b.registration)
@@ -295,8 +315,13 @@ func (b *brought) state(settings, registrations *trust.Store) (string, error) {
 // trust trusts the bytes that were read. The settings come after what they name:
 // without them nothing counts.
 func (b *brought) trust(settings, registrations *trust.Store) error {
-	for _, f := range b.named {
+	for _, f := range b.named.files {
 		if err := settings.Add(f.path, f.content); err != nil {
+			return err
+		}
+	}
+	for _, f := range b.named.without {
+		if _, err := settings.Remove(f.path); err != nil {
 			return err
 		}
 	}

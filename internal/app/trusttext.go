@@ -81,7 +81,7 @@ type backendShown struct {
 
 // shown returns what is shown of what the workspace brings.
 func (b *brought) shown() broughtShown {
-	s := broughtShown{Workspace: b.workspace, Notes: b.notes}
+	s := broughtShown{Workspace: b.workspace, Notes: b.named.notes}
 	if b.settings != nil {
 		s.Settings = b.settingsShown()
 	}
@@ -111,7 +111,7 @@ func (b *brought) settingsShown() *settingsShown {
 	if b.model != "" {
 		out.Brings = slices.Insert(out.Brings, 0, b.modelShown())
 	}
-	for _, f := range b.named {
+	for _, f := range b.named.files {
 		out.Files = append(out.Files, fileShown{Path: f.path, SHA256: trust.Sum(f.content), By: f.by})
 	}
 	return out
