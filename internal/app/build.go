@@ -197,6 +197,7 @@ func (e *engine) begin(context.Context) error {
 	e.minter, e.verifier = tool.NewAuthority()
 	e.main.makeGate()
 	e.main.system = e.systemPrompt()
+	e.restoreTodos()
 	if err := e.recordStart(); err != nil {
 		return &operationalError{err}
 	}

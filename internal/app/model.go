@@ -238,6 +238,14 @@ func secrets(l *loaded, sys System) (values [][]byte, warnings []string, err err
 	for _, s := range l.MCP {
 		values = append(values, headerValues(s.HeadersEnv, sys)...)
 	}
+	for _, p := range l.Provided() { // a session may switch to any of them
+		if v := sys.Getenv(p.KeyEnv); p.KeyEnv != "" && len(v) >= minSecret {
+			values = append(values, []byte(v))
+		}
+	}
+	for _, p := range l.Settings.Providers {
+		values = append(values, headerValues(p.HeadersEnv, sys)...)
+	}
 	e, err := l.Resolve("")
 	if err != nil {
 		return values, warnings, nil // no model, so no key

@@ -55,7 +55,11 @@ The operating system is %s.`, roots[0], runtime.GOOS)
 func (e *engine) projectText(w *worker) string {
 	var b strings.Builder
 	files, warnings := e.instructions.Root(w.id.ID)
-	e.warnings = append(e.warnings, warnings...)
+	if w.parent == nil {
+		e.warnings = append(e.warnings, warnings...) // which recordStart records
+	} else {
+		e.warn(warnings)
+	}
 	for _, f := range files {
 		b.WriteString("\n\n" + instruction(f))
 	}

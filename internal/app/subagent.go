@@ -71,7 +71,7 @@ func (e *engine) hire(parent *worker, r task.Request, cancel context.CancelCause
 		return nil, fmt.Errorf("the session has had %d sub-agents, which is the most there may be", maxAgents)
 	}
 	id := fmt.Sprintf("a%d", len(e.agents)+1+e.agentsBefore)
-	w := &worker{e: e, id: policy.Agent{ID: id, Depth: parent.id.Depth + 1}, parent: parent, scope: parent.scope, readOnly: r.ReadOnly || parent.readOnly}
+	w := &worker{e: e, id: policy.Agent{ID: id, Depth: parent.id.Depth + 1}, parent: parent, call: r.CallID, scope: parent.scope, readOnly: r.ReadOnly || parent.readOnly}
 	e.workers[id] = w
 	e.agents = append(e.agents, &running{control.Task{ID: id, Kind: "agent", Title: r.Title, State: "running", AgentID: parent.agentID()}, cancel})
 	return w, nil
@@ -99,10 +99,12 @@ func (w *worker) place(ctx context.Context, parent *worker, r task.Request) (*wo
 		return nil, err
 	}
 	s, err := w.e.newScope([]string{tree.dir}, gitOf(tree.from))
-	if err == nil {
-		err = s.setRules(w.e.mode())
-	}
 	if err != nil {
+		return tree, err
+	}
+	w.e.tuning.Lock() // the mode of a scope never lags behind the session's
+	defer w.e.tuning.Unlock()
+	if err := s.setRules(w.e.mode()); err != nil {
 		return tree, err
 	}
 	w.e.mu.Lock()

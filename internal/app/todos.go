@@ -90,3 +90,24 @@ func (e *engine) todosChanged(ctx context.Context, agentID string, old, items []
 		w.gate.Tell(ctx, agent.At{}, &agent.TaskChange{ID: c.id, Operation: c.operation, Change: c.change, Prior: c.prior})
 	}
 }
+
+// restoreTodos puts back the task list of the main agent as its last call left it.
+func (e *engine) restoreTodos() {
+	answered := map[string]bool{}
+	for i := len(e.state.Messages) - 1; i >= 0; i-- {
+		for _, p := range e.state.Messages[i].Parts {
+			switch {
+			case p.ToolResult != nil && !p.ToolResult.IsError:
+				answered[p.ToolResult.CallID] = true
+			case p.ToolCall != nil && p.ToolCall.Name == "todo" && answered[p.ToolCall.ID]:
+				var list struct {
+					Items []todo.Item `json:"items"`
+				}
+				if strictjson.Unmarshal([]byte(p.ToolCall.Args), &list, strictjson.Options{}) == nil {
+					e.todos.Restore(map[string][]todo.Item{mainAgent: list.Items})
+				}
+				return
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/abhed/abhed/internal/agent"
@@ -121,9 +122,12 @@ func (w *worker) offered(t tool.Tool) bool {
 // listing returns what tells the model of the tools of r. Tools of MCP servers past
 // the budget are left out until the model has asked for them.
 func (e *engine) listing(r *tool.Registry) func() []model.ToolSpec {
+	var mu sync.Mutex // surfaces ask, too
 	var specs []model.ToolSpec
 	loaded := -1
 	return func() []model.ToolSpec {
+		mu.Lock()
+		defer mu.Unlock()
 		var late []string
 		if e.servers != nil {
 			late = e.servers.Loaded()

@@ -20,6 +20,7 @@ type worker struct {
 	e        *engine
 	id       policy.Agent
 	parent   *worker // nil for the main agent
+	call     string  // the parent's call that it works for
 	scope    *scope
 	readOnly bool
 	tools    *tool.Registry
@@ -78,7 +79,7 @@ func (w *worker) makeGate() {
 		Extensions: e.ext, Backends: e.backends, Hooks: e.o.hooks, Approver: e.o.approver, Session: e.log.ID(), Agent: w.id, Roots: w.scope.roots, Model: e.model.Client.Name(),
 	}
 	if w.parent != nil {
-		o.Parent = w.parent.gate
+		o.Parent, o.ParentCall = w.parent.gate, w.call
 	}
 	w.gate = gate.New(o)
 }
