@@ -196,7 +196,7 @@ func (w *world) providers(turns ...modeltest.Turn) *modeltest.Server {
 		return fmt.Sprintf(`{"name":%q,"api":"openai","base_url":%q}`, name, url)
 	}
 	w.env = []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}
-	w.settings(fmt.Sprintf(`{"model":"one/m1","custom_providers":[%s,%s],"models":{"two/m2":{"price":{"input":1.5,"output":2}}}}`,
+	w.settings(fmt.Sprintf(`{"model":"one/m1","custom_providers":[%s,%s],"models":{"two/m2":{"context_window":16000,"price":{"input":1.5,"output":2}}}}`,
 		provider("one", w.server.URL), provider("two", two.URL)))
 	return two
 }
@@ -210,7 +210,7 @@ func large(path, word string) string {
 // request.
 func compacting() *scene {
 	write := func(id, path, word string) modeltest.Turn {
-		return modeltest.Turn{Calls: []modeltest.Call{{ID: id, Name: "write", Args: large(path, word)}}}
+		return modeltest.Turn{Calls: []modeltest.Call{{ID: id, Name: "write", Args: large(path, word)}}, Faults: []modeltest.Fault{modeltest.WholeCalls()}}
 	}
 	return &scene{
 		turns: []modeltest.Turn{write("call_1", "marker", "first"), write("call_2", "other", "second"), {Text: "SUMMARY"}, done()},
@@ -291,4 +291,14 @@ func refusal(t *testing.T, err error, code control.Code) string {
 		return ""
 	}
 	return e.Msg
+}
+
+// read returns a file's text.
+func (w *world) read(file string) string {
+	w.t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(data)
 }
