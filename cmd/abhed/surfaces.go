@@ -48,7 +48,9 @@ func newExt(sys app.System) *cobra.Command {
 	var asJSON bool
 	list := &cobra.Command{
 		Use: "list", Short: "Start the extensions and show each one's state, tools and speed", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return done(app.ExtList(cmd.Context(), settings, asJSON, sys)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return done(app.ExtList(cmd.Context(), settings, asJSON, sys))
+		},
 	}
 	list.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
 	settingsFlags(list, &settings)
@@ -79,7 +81,9 @@ func newMCP(sys app.System) *cobra.Command {
 	var asJSON bool
 	list := &cobra.Command{
 		Use: "list", Short: "Start the MCP servers and show what each one provides", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return done(app.MCPList(cmd.Context(), settings, asJSON, sys)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return done(app.MCPList(cmd.Context(), settings, asJSON, sys))
+		},
 	}
 	list.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
 	settingsFlags(list, &settings)
