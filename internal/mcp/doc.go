@@ -16,7 +16,8 @@
 //   - every message, list, result and wait is bounded, and what was cut is said;
 //   - after Close nothing of a server's process group is left running, as far as
 //     package proc can find it;
-//   - values of headers and of the environment appear in no error and no record.
+//   - values of headers and of the environment appear in no error and no notice; what
+//     a server puts into a result is its own text.
 //
 // Do not assume that a description or a result is honest: it is the server's text,
 // cleaned of invisible characters and marked, nothing more. Nor that a tool listed
@@ -52,9 +53,16 @@ const (
 const (
 	// maxMessage is the size of one message in bytes.
 	maxMessage = 16 << 20
-	// maxTools and maxPages bound a list of tools.
-	maxTools = 512
-	maxPages = 64
+	// maxOther is the size of one that is neither a list of tools nor the result of
+	// one.
+	maxOther = 1 << 20
+	// maxTools and maxPages bound a list of tools, maxEntries what is looked at to find
+	// them.
+	maxTools   = 512
+	maxEntries = 2048
+	maxPages   = 64
+	// maxFaults is how many faults of a list are said.
+	maxFaults = 50
 	// maxSchema is the size of one tool's schema in bytes.
 	maxSchema = 128 << 10
 	// maxSchemaDepth is the nesting of a schema.
@@ -63,10 +71,19 @@ const (
 	maxDescription = 2 << 10
 	// maxText is what of a result's text is kept, in bytes.
 	maxText = 64 << 10
+	// maxPieces is how many pieces of a result are looked at.
+	maxPieces = 1024
 	// maxImages and maxImage bound the images of a result; the latter in bytes of
 	// base64 text.
 	maxImages = 8
 	maxImage  = 5 << 20
+	// maxSending is how many messages may wait for a server to take them. One that asks
+	// and doesn't read the answers gets here.
+	maxSending = 128
+	// maxAsking and maxAsked bound the questions of one server: at the same time, and in
+	// a session.
+	maxAsking = 4
+	maxAsked  = 100
 	// maxRestarts is how often a server that ended is started again.
 	maxRestarts = 3
 	// maxNotices is how many remarks on one server are recorded.

@@ -17,6 +17,8 @@ import (
 type calls struct {
 	mu      sync.Mutex
 	running map[*clock]struct{}
+	// asking counts the questions that wait for an answer, asked all there were.
+	asking, asked int
 	// ctx ends when no call runs any more; nil while none does.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -40,14 +42,21 @@ func (c *calls) end(k *clock) {
 	}
 }
 
-// hold stops the time of all calls that run. ok is false if none does. release
-// lets it go on.
-func (c *calls) hold() (ctx context.Context, release func(), ok bool) {
+// hold stops the time of all calls that run, for one question. refused says why
+// there is to be none, or "". release lets the time go on.
+func (c *calls) hold() (ctx context.Context, release func(), refused string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.running) == 0 {
-		return nil, nil, false
+	switch {
+	case len(c.running) == 0:
+		return nil, nil, "no call of this server runs"
+	case c.asking == maxAsking:
+		return nil, nil, fmt.Sprintf("%d of its questions wait already", maxAsking)
+	case c.asked == maxAsked:
+		return nil, nil, fmt.Sprintf("it has asked %d times in this session", maxAsked)
 	}
+	c.asking++
+	c.asked++
 	held := make([]*clock, 0, len(c.running))
 	for k := range c.running {
 		k.hold()
@@ -57,7 +66,10 @@ func (c *calls) hold() (ctx context.Context, release func(), ok bool) {
 		for _, k := range held {
 			k.release()
 		}
-	}, true
+		c.mu.Lock()
+		c.asking--
+		c.mu.Unlock()
+	}, ""
 }
 
 // elicit answers a question of the server. It declines what nobody can be asked:
@@ -86,9 +98,9 @@ func (s *server) elicit(ctx context.Context, params *sdk.ElicitParams) (*sdk.Eli
 	case q.Mode != elicitation.ModeForm:
 		return decline("it wants a web page to be visited; only forms are answered")
 	}
-	running, release, ok := s.calls.hold()
-	if !ok {
-		return decline("no call of this server runs")
+	running, release, refused := s.calls.hold()
+	if refused != "" {
+		return decline("%s", refused)
 	}
 	defer release()
 	ctx, cancel := context.WithTimeout(ctx, s.host.opts.ElicitTimeout)

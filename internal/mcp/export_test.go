@@ -6,5 +6,4 @@ var (
 	Segment      = segment
 	RepairSchema = repairSchema
 	Screen       = screen
-	CutMiddle    = cutMiddle
 )

@@ -57,6 +57,13 @@ type script struct {
 	Refuse int
 	// PageSize cuts the list into pages.
 	PageSize int
+	// ListHangs makes it not answer tools/list, ListExits exit with this code there.
+	ListHangs bool
+	ListExits int
+	// Deaf makes it stop reading once it has listed its tools.
+	Deaf bool
+	// Listen makes it a server over HTTP at this address, which it writes to Addr.
+	Listen, Addr string
 }
 
 func (s script) arg() string {
@@ -73,6 +80,7 @@ type fake struct {
 	out *bufio.Writer
 	in  *bufio.Scanner
 	log *os.File
+	web *webFake // over HTTP
 }
 
 type message struct {
@@ -101,6 +109,9 @@ func play(arg string) int {
 		fmt.Fprintln(os.Stderr, "cannot read the file of settings, token "+os.Getenv("FAKE_TOKEN"))
 		return f.Exit
 	}
+	if f.Listen != "" {
+		return f.serve()
+	}
 	for m := f.next(); m != nil; m = f.next() {
 		f.answer(m)
 	}
@@ -118,6 +129,9 @@ func (f *fake) note(format string, a ...any) {
 
 // next returns the next message, nil at the end of the input.
 func (f *fake) next() *message {
+	if f.web != nil {
+		return f.web.next()
+	}
 	for f.in.Scan() {
 		var m message
 		if strictjson.Unmarshal(f.in.Bytes(), &m, strictjson.Options{}) != nil {
@@ -130,8 +144,14 @@ func (f *fake) next() *message {
 }
 
 func (f *fake) write(format string, a ...any) {
+	if f.web != nil {
+		format = "data: " + format + "\n"
+	}
 	fmt.Fprintf(f.out, format+"\n", a...)
 	f.out.Flush()
+	if f.web != nil {
+		f.web.flush()
+	}
 }
 
 func (f *fake) result(m *message, format string, a ...any) {
@@ -149,7 +169,10 @@ func (f *fake) result(m *message, format string, a ...any) {
 
 func (f *fake) answer(m *message) {
 	switch {
-	case f.Silent:
+	case f.Silent, f.ListHangs && m.Method == "tools/list":
+		f.hang()
+	case f.ListExits != 0 && m.Method == "tools/list":
+		os.Exit(f.ListExits)
 	case f.OldSchool && m.Method != "initialize":
 		os.Exit(5)
 	case m.Method == "initialize" && f.Refuse != 0:
@@ -179,6 +202,9 @@ func (f *fake) list(m *message) {
 	}
 	if f.PageSize == 0 {
 		f.result(m, `{"tools":[%s]}`, strings.Join(tools, ","))
+		if f.Deaf {
+			select {}
+		}
 		return
 	}
 	var p struct {
@@ -213,6 +239,18 @@ func (f *fake) call(m *message) {
 		fmt.Fprintln(os.Stderr, "out of luck, token "+os.Getenv("FAKE_TOKEN"))
 		os.Exit(3)
 	case "hang":
+		f.hang()
+	case "deep":
+		f.result(m, `{"content":[],"structuredContent":%s}`, strings.Repeat("[", 600)+strings.Repeat("]", 600))
+	case "pieces":
+		f.result(m, `{"content":[{"type":"text","text":"first"}%s]}`, strings.Repeat(",0", 1<<20))
+	case "wide":
+		f.write(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":[0%s]}}`, strings.Repeat(",0", 1<<20))
+		f.result(m, "%s", text("told"))
+	case "flood":
+		f.flood()
+	case "askmany":
+		f.askMany(m, 10)
 	case "huge":
 		f.result(m, "%s", text("BEGIN"+strings.Repeat("é", 1<<20)+"END"))
 	case "monster":

@@ -28,6 +28,10 @@ type roundTripper struct {
 	hear    func([]byte) []byte
 	// live ends with the session, and with it every request.
 	live context.Context
+	// send makes room for one message: see link.send.
+	send func() (sent func(), err error)
+	// broken notes that there is no going on and ends the session.
+	broken func(error) error
 	// status is that of the last response that was an error.
 	status *atomic.Int64
 	// sideWait bounds the wait for an event stream to open, endWait that for a
@@ -39,6 +43,9 @@ type roundTripper struct {
 // the server answered that it doesn't know the session, so that it has not looked at
 // the call.
 type lostKey struct{}
+
+// errTooLarge is the fault of a message that is past the bound, on either transport.
+var errTooLarge = fmt.Errorf("it wrote a message of more than %d bytes", maxMessage)
 
 // newHTTPTransport returns a transport that trusts the authorities in caFile
 // besides the system's.
@@ -110,6 +117,13 @@ func (rt *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != rt.origin.Scheme || req.URL.Host != rt.origin.Host {
 		return nil, errors.New("a request to another server was asked for and not sent")
 	}
+	if req.Method == http.MethodPost {
+		sent, err := rt.send()
+		if err != nil {
+			return nil, err
+		}
+		defer sent()
+	}
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(rt.live, cancel)
 	end := func() { stop(); cancel() }
@@ -148,9 +162,9 @@ func (rt *roundTripper) screened(resp *http.Response) io.Reader {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case err == nil && kind == "text/event-stream" && resp.StatusCode < 300:
-		return &eventScreen{from: bufio.NewReaderSize(resp.Body, 32<<10), hear: rt.hear}
+		return &eventScreen{from: bufio.NewReaderSize(resp.Body, 32<<10), hear: rt.hear, broken: rt.broken}
 	case err == nil && kind == "application/json":
-		return &bodyScreen{from: resp.Body, hear: rt.hear}
+		return &bodyScreen{from: resp.Body, hear: rt.hear, broken: rt.broken}
 	default:
 		return io.LimitReader(resp.Body, 64<<10)
 	}
@@ -173,9 +187,10 @@ func (b *body) Close() error {
 
 // bodyScreen screens a body that is one message.
 type bodyScreen struct {
-	from io.Reader
-	hear func([]byte) []byte
-	out  *bytes.Reader
+	from   io.Reader
+	hear   func([]byte) []byte
+	broken func(error) error
+	out    *bytes.Reader
 }
 
 func (b *bodyScreen) Read(p []byte) (int, error) {
@@ -185,7 +200,7 @@ func (b *bodyScreen) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		if len(data) > maxMessage {
-			return 0, fmt.Errorf("a message of more than %d bytes", maxMessage)
+			return 0, b.broken(errTooLarge)
 		}
 		b.out = bytes.NewReader(b.hear(data))
 	}
@@ -194,10 +209,11 @@ func (b *bodyScreen) Read(p []byte) (int, error) {
 
 // eventScreen screens a stream of server-sent events.
 type eventScreen struct {
-	from *bufio.Reader
-	hear func([]byte) []byte
-	out  []byte
-	err  error
+	from   *bufio.Reader
+	hear   func([]byte) []byte
+	broken func(error) error
+	out    []byte
+	err    error
 }
 
 func (s *eventScreen) Read(p []byte) (int, error) {
@@ -219,6 +235,9 @@ func (s *eventScreen) next() {
 	hasData := false
 	for size := 0; ; {
 		line, err := readLine(s.from, maxMessage-size)
+		if err == errTooLarge {
+			err = s.broken(err)
+		}
 		if err != nil {
 			s.err = err
 			return
@@ -249,7 +268,7 @@ func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 	for {
 		part, err := r.ReadSlice('\n')
 		if len(line)+len(part) > limit {
-			return nil, fmt.Errorf("an event of more than %d bytes", maxMessage)
+			return nil, errTooLarge
 		}
 		line = append(line, part...)
 		if err == nil {

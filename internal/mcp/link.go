@@ -36,6 +36,10 @@ type link struct {
 	cut    context.CancelFunc
 	idle   func()
 	status atomic.Int64
+	// sending counts the messages on their way to the server; fault is why we can't
+	// go on with it, nil while we can.
+	sending atomic.Int64
+	fault   atomic.Pointer[string]
 
 	work    *run.Group
 	closing atomic.Bool
@@ -74,7 +78,7 @@ func (l *link) transport() (sdk.Transport, error) {
 		live, cut := context.WithCancel(context.Background())
 		base := s.host.http.Clone()
 		l.cut, l.idle = cut, base.CloseIdleConnections
-		rt := &roundTripper{base: base, origin: s.endpoint, headers: s.cfg.Headers, hear: s.hear, live: live, status: &l.status, sideWait: min(s.cfg.StartTimeout/2, streamWait), endWait: closeGrace}
+		rt := &roundTripper{base: base, origin: s.endpoint, headers: s.cfg.Headers, hear: s.hear, live: live, send: l.send, broken: l.broken, status: &l.status, sideWait: min(s.cfg.StartTimeout/2, streamWait), endWait: closeGrace}
 		return &sdk.StreamableClientTransport{Endpoint: s.endpoint.String(), HTTPClient: rt.client(), MaxRetries: 2, MaxEventSize: 2*maxMessage + 1<<20}, nil
 	}
 	spec := proc.Spec{
@@ -91,7 +95,7 @@ func (l *link) transport() (sdk.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.child, l.conn = child, newStdio(child, s)
+	l.child, l.conn = child, newStdio(child, l)
 	l.work.Go(func(context.Context) error {
 		// Descendants may hold the pipes open for ever; the server is the process that
 		// was configured, and its end is the server's.
@@ -105,7 +109,8 @@ func (l *link) transport() (sdk.Transport, error) {
 // client returns a client of the SDK for one conversation.
 func (s *server) client() *sdk.Client {
 	o := &sdk.ClientOptions{
-		Logger:       slog.New(slog.DiscardHandler),
+		Logger: slog.New(slog.DiscardHandler),
+		//lint:ignore SA1019 servers of the versions before 2026-07-28 ask for roots, and have no other way to learn of them
 		Capabilities: &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}},
 		// Without it the SDK doesn't ask for the notification where one has to; it is
 		// heeded in hear.
@@ -120,6 +125,7 @@ func (s *server) client() *sdk.Client {
 	c := sdk.NewClient(&sdk.Implementation{Name: "abhed", Version: s.host.opts.Version}, o)
 	for _, dir := range s.host.opts.Roots {
 		u := url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}
+		//lint:ignore SA1019 see above
 		c.AddRoots(&sdk.Root{URI: u.String(), Name: filepath.Base(dir)})
 	}
 	c.AddReceivingMiddleware(s.guard)
@@ -148,6 +154,26 @@ func (s *server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		return res, err
 	}
+}
+
+// send makes room for one message to the server, until sent is called. It fails if
+// too many wait: the SDK answers every request, however fast they come and whether or
+// not the server takes the answers.
+func (l *link) send() (sent func(), err error) {
+	sent = func() { l.sending.Add(-1) }
+	if l.sending.Add(1) <= maxSending {
+		return sent, nil
+	}
+	sent()
+	return nil, l.broken(fmt.Errorf("more than %d messages wait for it to read them", maxSending))
+}
+
+// broken notes why there is no going on with the server and ends the conversation.
+func (l *link) broken(fault error) error {
+	text := fault.Error()
+	l.fault.CompareAndSwap(nil, &text)
+	l.abort() // at once: the SDK waits for messages that are on their way
+	return fault
 }
 
 // abort ends the conversation without any waiting for the server.
@@ -237,7 +263,9 @@ func (l *link) childEnd(ctx context.Context) string {
 // httpFault says what went wrong with an HTTP session.
 func (l *link) httpFault(err error) string {
 	var ue *url.Error
-	switch code := int(l.status.Load()); {
+	switch code, fault := int(l.status.Load()), l.fault.Load(); {
+	case fault != nil:
+		return *fault
 	case errors.Is(err, sdk.ErrSessionMissing):
 		return "it no longer knows the session"
 	case errors.As(err, &ue):
@@ -261,7 +289,7 @@ func (l *link) ended(err error) {
 	case l.child == nil:
 		l.cause = "the connection was closed"
 	default:
-		if fault := l.conn.fault.Load(); fault != nil {
+		if fault := l.fault.Load(); fault != nil {
 			l.cause = *fault
 		} else if l.cause = l.childEnd(context.Background()); l.cause == "" {
 			l.cause = "it closed its standard output and went on running"
@@ -271,7 +299,7 @@ func (l *link) ended(err error) {
 	if l.child != nil {
 		stderr = l.child.StderrTail()
 	}
-	if !l.closing.Load() {
+	if !l.closing.Load() || l.fault.Load() != nil {
 		l.server.died(l.cause, stderr)
 	}
 }
@@ -285,6 +313,9 @@ func (l *link) isDead() bool {
 		return false
 	}
 }
+
+// over reports whether there is no going on with the conversation, ended or not.
+func (l *link) over() bool { return l.isDead() || l.fault.Load() != nil }
 
 // close ends the conversation politely and returns when nothing of it is left.
 func (l *link) close() {

@@ -35,17 +35,14 @@ type resourceValue struct {
 // result turns what the server answered into what the model reads: the text, the
 // images, and a line for each piece that is neither.
 func (t *serverTool) result(raw jsontext.Value) tool.Result {
-	m, err := members(raw)
+	o, err := readOutcome(raw)
 	if err != nil {
 		return t.fail("its result can't be read: " + err.Error())
 	}
-	res := tool.Result{IsError: m["isError"].Kind() == 't'}
+	res := tool.Result{IsError: o.IsError.Kind() == 't'}
 	var texts []string
 	hasText := false
-	var content []jsontext.Value
-	if m["content"].Kind() == '[' {
-		_ = strictjson.Unmarshal(m["content"], &content, strictjson.Options{MaxBytes: maxMessage}) // a list, as its first byte says
-	}
+	content, more := elements(o.Content, maxPieces)
 	for _, c := range content {
 		var p part
 		if err := strictjson.Unmarshal(c, &p, strictjson.Options{MaxBytes: maxMessage}); err != nil {
@@ -58,8 +55,11 @@ func (t *serverTool) result(raw jsontext.Value) tool.Result {
 			texts = append(texts, text)
 		}
 	}
+	if more {
+		texts = append(texts, fmt.Sprintf("[the result has more than %d pieces; the rest is not shown]", maxPieces))
+	}
 	note := ""
-	if structured, there := m["structuredContent"]; there && structured.Kind() != 'n' {
+	if structured := o.Structured; structured != nil && structured.Kind() != 'n' {
 		if !hasText {
 			texts = append(texts, string(structured))
 		}

@@ -61,7 +61,8 @@ func screen(line []byte) (out []byte, problem string, changed bool) {
 	}
 	switch {
 	case string(e.Method) == `"notifications/tools/list_changed"`:
-		return line, problem, true
+		out, problem = other(line, problem)
+		return out, problem, true
 	case string(e.Method) == `"elicitation/create"`:
 		e.Params = wrap(map[string]jsontext.Value{"mode": jsontext.Value(`"form"`), "message": jsontext.Value(`""`)}, e.Params)
 	case e.Method == nil && e.Result.Kind() == '{':
@@ -69,9 +70,11 @@ func screen(line []byte) (out []byte, problem string, changed bool) {
 			e.Result = wrapped
 			break
 		}
-		return line, problem, false
+		out, problem = other(line, problem)
+		return out, problem, false
 	default:
-		return line, problem, false
+		out, problem = other(line, problem)
+		return out, problem, false
 	}
 	wrapped, err := strictjson.Marshal(e)
 	if err != nil {
@@ -79,6 +82,15 @@ func screen(line []byte) (out []byte, problem string, changed bool) {
 		return out, problem, false
 	}
 	return wrapped, problem, false
+}
+
+// other passes a message on that isn't wrapped, so that the SDK makes values of all
+// of it, unless it is too large for that.
+func other(line []byte, problem string) ([]byte, string) {
+	if len(line) <= maxOther {
+		return line, problem
+	}
+	return refusal(line, fmt.Errorf("it has %d bytes, the limit for what is neither a list nor a result of tools is %d", len(line), maxOther))
 }
 
 // wrap returns an object with the given members and raw in its _meta.
@@ -95,46 +107,80 @@ func wrap(members map[string]jsontext.Value, raw jsontext.Value) jsontext.Value 
 	return out
 }
 
+// outcome is a result of which only the members that concern us are read.
+type outcome struct {
+	Type       jsontext.Value `json:"resultType,omitzero"`
+	NextCursor jsontext.Value `json:"nextCursor,omitzero"`
+	Tools      jsontext.Value `json:"tools,omitzero"`
+	Content    jsontext.Value `json:"content,omitzero"`
+	Structured jsontext.Value `json:"structuredContent,omitzero"`
+	Asks       jsontext.Value `json:"inputRequests,omitzero"`
+	IsError    jsontext.Value `json:"isError,omitzero"`
+}
+
+func readOutcome(v jsontext.Value) (outcome, error) {
+	var o outcome
+	err := strictjson.Unmarshal(v, &o, strictjson.Options{MaxBytes: maxMessage})
+	return o, err
+}
+
+// elements returns the first elements of a list that has passed the door, and
+// whether there are more: many small ones take up far more room than their text.
+func elements(list jsontext.Value, limit int) (items []jsontext.Value, more bool) {
+	if list.Kind() != '[' {
+		return nil, false
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(list))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, false
+	}
+	for dec.PeekKind() != ']' {
+		if len(items) == limit {
+			return items, true
+		}
+		v, err := dec.ReadValue()
+		if err != nil {
+			return items, true
+		}
+		end := int(dec.InputOffset())
+		items = append(items, list[end-len(v):end])
+	}
+	return items, false
+}
+
 // wrapResult wraps a list of tools and the result of a tool; nil is any other.
 func wrapResult(result jsontext.Value) jsontext.Value {
-	var m map[string]jsontext.Value
-	if strictjson.Unmarshal(result, &m, strictjson.Options{MaxBytes: maxMessage}) != nil {
+	o, err := readOutcome(result)
+	if err != nil {
 		return nil
 	}
 	keep := map[string]jsontext.Value{}
-	for _, name := range []string{"resultType", "nextCursor"} {
-		if v := m[name]; v.Kind() == '"' {
+	for name, v := range map[string]jsontext.Value{"resultType": o.Type, "nextCursor": o.NextCursor} {
+		if v.Kind() == '"' {
 			keep[name] = v
 		}
 	}
-	if list := m["tools"]; list.Kind() == '[' {
-		var items []jsontext.Value
-		if strictjson.Unmarshal(list, &items, strictjson.Options{MaxBytes: maxMessage}) != nil {
+	if o.Tools.Kind() != '[' {
+		if o.Asks != nil || o.Content == nil && o.Structured == nil {
 			return nil
 		}
-		wrapped := make([]jsontext.Value, 0, len(items))
-		for i, item := range items {
-			name := jsontext.Value(fmt.Sprintf(`"%d"`, i))
-			wrapped = append(wrapped, wrap(map[string]jsontext.Value{"name": name, "inputSchema": jsontext.Value(`{"type":"object"}`)}, item))
-		}
-		tools, err := strictjson.Marshal(wrapped)
-		if err != nil {
-			return nil
-		}
-		keep["tools"] = tools
-		out, err := strictjson.Marshal(keep)
-		if err != nil {
-			return nil
-		}
-		return out
+		keep["content"] = jsontext.Value("[]")
+		return wrap(keep, result)
 	}
-	_, content := m["content"]
-	_, structured := m["structuredContent"]
-	if _, asks := m["inputRequests"]; asks || !content && !structured {
+	items, _ := elements(o.Tools, maxEntries+1) // one more, so that whoever counts sees that there was
+	wrapped := make([]jsontext.Value, 0, len(items))
+	for i, item := range items {
+		name := jsontext.Value(fmt.Sprintf(`"%d"`, i))
+		wrapped = append(wrapped, wrap(map[string]jsontext.Value{"name": name, "inputSchema": jsontext.Value(`{"type":"object"}`)}, item))
+	}
+	if keep["tools"], err = strictjson.Marshal(wrapped); err != nil {
 		return nil
 	}
-	keep["content"] = jsontext.Value("[]")
-	return wrap(keep, result)
+	out, err := strictjson.Marshal(keep)
+	if err != nil {
+		return nil
+	}
+	return out
 }
 
 // refusal turns a response that isn't sound JSON into an error for its call, and

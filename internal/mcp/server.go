@@ -8,9 +8,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/abhed/abhed/internal/event"
-	"github.com/abhed/abhed/internal/tool"
 )
 
 // server is one configured server and what is known of it. Conversations with it
@@ -140,23 +137,6 @@ func (s *server) open(ctx context.Context) ([]listed, error) {
 // cleaned returns an error without secrets.
 func (s *server) cleaned(err error) error { return errors.New(s.secrets.clean(err.Error())) }
 
-// giveUp records that the server can't be called any more.
-func (s *server) giveUp(why string) {
-	s.mu.Lock()
-	s.failed, s.lastErr = why, why
-	s.mu.Unlock()
-	s.notice("warning", "it is not available: "+why)
-}
-
-// died records that a conversation ended by itself.
-func (s *server) died(cause, stderr string) {
-	msg := s.secrets.clean(withTail(cause, stderr))
-	s.mu.Lock()
-	s.lastErr, s.diedAt = msg, time.Now()
-	s.mu.Unlock()
-	s.notice("warning", msg)
-}
-
 // ready returns a conversation in which the server can be called: it starts one if
 // there is none, and reads the list again if it may have changed.
 func (s *server) ready(ctx context.Context) (*link, error) {
@@ -174,7 +154,7 @@ func (s *server) ready(ctx context.Context) (*link, error) {
 		return nil, errClosed
 	case failed != "":
 		return nil, errors.New(failed)
-	case l == nil || l.isDead():
+	case l == nil || l.over():
 		return s.again(ctx, l)
 	case stale:
 		return l, s.reread(ctx, l)
@@ -266,7 +246,7 @@ func (s *server) refresh(ctx context.Context) {
 	s.mu.Lock()
 	l, stale := s.link, s.stale
 	s.mu.Unlock()
-	if l == nil || !stale || l.isDead() {
+	if l == nil || !stale || l.over() {
 		return
 	}
 	if err := s.reread(ctx, l); err != nil && ctx.Err() == nil {
@@ -340,36 +320,6 @@ func (s *server) refused(name string) string {
 	return ""
 }
 
-// remark records something odd that the server did, once.
-func (s *server) remark(text string) {
-	s.mu.Lock()
-	again := s.said[text]
-	if len(s.said) < maxNotices {
-		s.said[text] = true
-	}
-	s.mu.Unlock()
-	if !again {
-		s.notice("warning", text)
-	}
-}
-
-// notice records a text about the server.
-func (s *server) notice(level, text string) {
-	s.mu.Lock()
-	s.notices++
-	n := s.notices
-	s.mu.Unlock()
-	if n > maxNotices || s.host.opts.Record == nil {
-		return
-	}
-	if n == maxNotices {
-		text += " (this is the last remark on this server that is recorded)"
-	}
-	text = fmt.Sprintf("MCP server %q: %s", s.cfg.Name, s.secrets.clean(text))
-	_ = s.host.opts.Record(event.Draft{Actor: event.ActorSystem, Trust: event.TrustUntrusted,
-		Payload: &event.Notice{Level: level, Text: tool.Clean(cut(text, maxNotice))}}) // see Options.Record
-}
-
 // close ends the server's conversation for good.
 func (s *server) close() {
 	<-s.turn // a start in progress has been cut short by the end of host.life
@@ -399,7 +349,7 @@ func (s *server) state() State {
 		st.State = StateClosed
 	case s.failed != "":
 		st.State = StateFailed
-	case s.link == nil || s.link.isDead():
+	case s.link == nil || s.link.over():
 		st.State = StateEnded
 		if s.restarts == maxRestarts {
 			st.State = StateFailed

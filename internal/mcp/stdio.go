@@ -3,9 +3,7 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -17,7 +15,7 @@ import (
 // process is its owner's to end.
 type stdio struct {
 	child *proc.Child
-	from  *server
+	link  *link
 	// open ends when the SDK closes the connection.
 	open  context.Context
 	close context.CancelFunc
@@ -25,8 +23,6 @@ type stdio struct {
 	// What follows belongs to the one goroutine of the SDK that reads.
 	buf     []byte
 	scanned int // bytes of buf that are known to hold no line end
-	// fault is why the stream can't be read on, nil while it can.
-	fault atomic.Pointer[string]
 }
 
 var (
@@ -34,8 +30,8 @@ var (
 	_ sdk.Connection = (*stdio)(nil)
 )
 
-func newStdio(child *proc.Child, from *server) *stdio {
-	s := &stdio{child: child, from: from}
+func newStdio(child *proc.Child, l *link) *stdio {
+	s := &stdio{child: child, link: l}
 	s.open, s.close = context.WithCancel(context.Background())
 	return s
 }
@@ -53,13 +49,13 @@ func (s *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		out := s.from.hear(line)
+		out := s.link.server.hear(line)
 		if out == nil {
 			continue
 		}
 		msg, err := jsonrpc.DecodeMessage(out)
 		if err != nil {
-			s.from.remark("a message isn't JSON-RPC 2.0 and was passed over: " + err.Error())
+			s.link.server.remark("a message isn't JSON-RPC 2.0 and was passed over: " + err.Error())
 			continue
 		}
 		return msg, nil
@@ -76,9 +72,7 @@ func (s *stdio) line() ([]byte, error) {
 		}
 		s.scanned = len(s.buf)
 		if len(s.buf) > maxMessage {
-			fault := fmt.Sprintf("it wrote a message of more than %d bytes", maxMessage)
-			s.fault.Store(&fault)
-			return nil, fmt.Errorf("%s", fault)
+			return nil, s.link.broken(errTooLarge)
 		}
 		chunk, err := s.child.Read(s.open)
 		if err != nil {
@@ -98,6 +92,12 @@ func (s *stdio) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
+	sent, err := s.link.send()
+	if err != nil {
+		s.close() // so that Read ends, and with it the conversation
+		return err
+	}
+	defer sent()
 	return s.child.Write(ctx, append(data, '\n'))
 }
 

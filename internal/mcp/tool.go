@@ -13,7 +13,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/abhed/abhed/internal/policy"
-	"github.com/abhed/abhed/internal/strictjson"
 	"github.com/abhed/abhed/internal/tool"
 )
 
@@ -217,7 +216,9 @@ func (t *serverTool) failed(ctx context.Context, l *link, err error) tool.Result
 	case <-ctx.Done():
 	}
 	what := err.Error()
-	if l.child == nil {
+	if fault := l.fault.Load(); fault != nil {
+		what = *fault + ". Whether it did any of the call is not known"
+	} else if l.child == nil {
 		what = l.httpFault(err)
 	}
 	return t.fail("the call failed: " + t.server.secrets.clean(cut(what, maxNotice)))
@@ -236,11 +237,4 @@ func (t *serverTool) fits(structured jsontext.Value) string {
 		return strings.TrimPrefix(err.Error(), "The arguments of result can't be used: ")
 	}
 	return ""
-}
-
-// members reads an object of which only the outermost level is looked at.
-func members(v jsontext.Value) (map[string]jsontext.Value, error) {
-	var m map[string]jsontext.Value
-	err := strictjson.Unmarshal(v, &m, strictjson.Options{MaxBytes: maxMessage})
-	return m, err
 }
