@@ -132,7 +132,11 @@ func said(e *model.Error) string {
 func (r *runner) unfinished(name string, resp *model.Response) bool {
 	switch resp.Finish {
 	case model.FinishLength:
-		r.set(name, Unclear, "if the model reasons at length, try with more output or less effort", "the reply was cut by the limit of %d tokens%s", r.o.MaxOutput, noted(resp))
+		limit := "the configured limit"
+		if r.o.MaxOutput > 0 {
+			limit = "the limit of " + itoa(r.o.MaxOutput) + " tokens"
+		}
+		r.set(name, Unclear, "if the model reasons at length, try with more output or less effort", "the reply was cut by %s%s", limit, noted(resp))
 	case model.FinishFiltered:
 		r.set(name, Unclear, "", "the provider withheld the reply%s", noted(resp))
 	default:

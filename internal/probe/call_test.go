@@ -63,6 +63,32 @@ func TestLump(t *testing.T) {
 	}
 }
 
+// TestSameID: calls that can't be told apart are of no use. The clients of this module
+// mend that; another may not.
+func TestSameID(t *testing.T) {
+	t.Parallel()
+	r := Run(t.Context(), Options{Secrets: [][]byte{[]byte(testKey)}, Client: speaker(func(_ context.Context, req *model.Request, _ func(model.Delta)) (*model.Response, error) {
+		resp := spoken("x")
+		keys := []string{"colour"}
+		if req.Messages[0].Text() == twoPrompt {
+			keys = []string{"one", "two"}
+		}
+		for _, k := range keys {
+			if len(req.Tools) > 0 {
+				resp.Message.Parts = append(resp.Message.Parts, model.Part{ToolCall: &model.ToolCall{ID: "a", Name: toolName, Args: `{"key":"` + k + `"}`}})
+			}
+		}
+		return resp, nil
+	})})
+	whole(t, r)
+	if p := find(t, r, TwoCalls); p.Outcome != No || p.Saw != "2 calls came under 1 id" {
+		t.Errorf("%+v", p)
+	}
+	if p := find(t, r, ToolCall); p.Outcome != OK {
+		t.Errorf("%+v", p)
+	}
+}
+
 // TestBounds: however slow an endpoint is, each request ends in time, and its output is
 // bounded.
 func TestBounds(t *testing.T) {

@@ -114,6 +114,7 @@ func ofTools() []fault {
 		{name: "tools unsupported", at: atCall, change: failing(modeltest.Status(400, refusal("this model does not support tools"))), unused: skipped, want: with(saw{No, "does not support tools"})},
 		{name: "tools unsupported, model named", at: atCall, api: modeltest.Messages, change: failing(modeltest.Status(400, refusal("tools: not for m1"))), unused: skipped, want: with(saw{No, "choose a model"})},
 		{name: "text instead", at: atCall, change: text("The colour is blue."), unused: skipped, want: with(saw{No, "answered in text"})},
+		{name: "text that names the tool", at: atCall, change: text("I have no look_up here."), unused: skipped, want: with(saw{No, "choose a model"})},
 		{name: "the call as text", at: atCall, change: text(`<tool_call>{"name":"look_up"}</tool_call>`), unused: skipped, want: with(saw{No, "parser for tool calls"})},
 		{name: "args cut", at: atCall, change: calls(modeltest.Call{ID: "a", Name: toolName, Args: `{"key":"col`}), unused: skipped, want: with(saw{No, "not JSON"})},
 		{name: "args cut by the limit", at: atCall, change: failing(modeltest.TruncatedArgs()), unused: skipped, verdict: Unclear, want: with(saw{Unclear, "limit of 2000 tokens"})},
@@ -156,6 +157,8 @@ func cloned(m map[string]saw) map[string]saw {
 // ofExtras are faults with which an agent can live.
 func ofExtras() []fault {
 	return []fault{
+		{name: "no bound of the output", change: failing(modeltest.Status(400, refusal("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."))), twice: healed, want: map[string]saw{
+			Reply: {OK, "refused, and left out"}, Stream: {OK, ""}, Cache: {OK, ""}}},
 		{name: "one JSON body", change: failing(modeltest.JSONBody()), want: map[string]saw{Stream: {No, "in one piece"}, Reply: {OK, "instead of a stream"}}},
 		{name: "no usage", change: failing(modeltest.NoUsage()), want: map[string]saw{UsageSaid: {No, "no count"}}},
 		{name: "no usage", api: modeltest.Responses, change: failing(modeltest.NoUsage()), want: map[string]saw{UsageSaid: {No, "no count"}}},
@@ -163,6 +166,7 @@ func ofExtras() []fault {
 		{name: "schema passed over", at: atOutput, change: text("Twelve."), want: map[string]saw{Output: {No, "not held to"}}},
 		{name: "schema in a fence", at: atOutput, change: text("```json\n{\"legs\":12}\n```"), want: map[string]saw{Output: {No, "not held to"}}},
 		{name: "schema, other members", at: atOutput, change: text(`{"legs":12,"unit":"legs"}`), want: map[string]saw{Output: {No, ""}}},
+		{name: "schema, nothing in it", at: atOutput, change: text(`{}`), want: map[string]saw{Output: {No, "not held to"}}},
 		{name: "schema, cut", at: atOutput, change: func(t *modeltest.Turn) { t.Finish = "length" }, want: map[string]saw{Output: {Unclear, "cut"}}},
 		{name: "image refused", at: atImage, change: failing(modeltest.Status(400, refusal("m1 is not a multimodal model"))), want: map[string]saw{Image: {No, "set images to false"}}},
 		{name: "image not seen", at: atImage, change: text("I can't see it."), want: map[string]saw{Image: {Unclear, "can't see it"}}},
@@ -171,6 +175,7 @@ func ofExtras() []fault {
 		{name: "hidden reasoning", at: atPlain, all: func(t *modeltest.Turn) { t.Reasoning = "" }, change: func(t *modeltest.Turn) { t.Usage = &modeltest.Usage{Prompt: 9, Completion: 90, Reasoning: 50} }, want: map[string]saw{Reasoning: {OK, "50 tokens of it"}}},
 		{name: "no cache", at: atAgain, change: func(t *modeltest.Turn) { t.Usage = &modeltest.Usage{Prompt: 5000, Completion: 4} }, want: map[string]saw{Cache: {No, "nothing of the second"}, Window: {OK, "5000 tokens"}}},
 		{name: "cache unsaid", at: atAgain, change: failing(modeltest.NoUsage()), want: map[string]saw{Cache: {Unclear, "does not say"}}},
+		{name: "cache unsaid, usage said", at: atAgain, change: failing(modeltest.Raw("text/event-stream", `data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5000,"completion_tokens":4}}`+"\n\ndata: [DONE]\n\n")), want: map[string]saw{Cache: {Unclear, "does not say"}}},
 		{name: "the second fails", at: atAgain, change: failing(modeltest.Status(500, "")), want: map[string]saw{Cache: {Unclear, "HTTP 500"}, Window: {OK, ""}}},
 		{name: "prompt cut", at: atLong, change: func(t *modeltest.Turn) { t.Text, t.Usage = "lighthouse", &modeltest.Usage{Prompt: 2048, Completion: 4} }, want: map[string]saw{Window: {No, "only 2048 tokens"}, Cache: {OK, ""}}},
 		{name: "prompt not recalled", at: atLong, change: text("lighthouse"), want: map[string]saw{Window: {Unclear, "lighthouse"}}},
@@ -211,6 +216,11 @@ func (f *fault) play(t *testing.T) *Report {
 	}
 	r := Run(t.Context(), o)
 	whole(t, r)
+	for i, req := range s.Requests() {
+		if _, bound := req.Params["max_tokens"]; api == modeltest.Chat && bound != (f.name != "no bound of the output" || i == 0) {
+			t.Errorf("request %d has a bound: %v", i, bound)
+		}
+	}
 	if s.Left() != 0 {
 		t.Errorf("%d turns were not asked for", s.Left())
 	}
@@ -246,6 +256,31 @@ func TestFaults(t *testing.T) {
 				t.Parallel()
 				f.check(t, f.play(t))
 			})
+		}
+	}
+}
+
+// TestWithoutThoughts: after a refusal for whatever is in the reply, the second try is
+// without the model's reasoning and its seals.
+func TestWithoutThoughts(t *testing.T) {
+	t.Parallel()
+	why := "a call"
+	for api, mark := range map[modeltest.API]string{modeltest.Chat: why, modeltest.Responses: `"encrypted_content":`, modeltest.Messages: `"signature":`, modeltest.Gemini: `"thoughtSignature":`} {
+		turns := script()
+		refused := turns[atResult]
+		failing(modeltest.Status(422, refusal("cannot")))(&refused)
+		s := modeltest.New(t, slices.Insert(turns, atResult, refused)...)
+		r := Run(t.Context(), options(connect(t, api, s.URL, ""), s.URL))
+		whole(t, r)
+		if find(t, r, Replay).Outcome != No || find(t, r, ToolResult).Outcome != OK || r.Requests != MaxRequests-1 {
+			t.Errorf("%s: %s", api, r.Text())
+		}
+		var has []bool
+		for _, req := range s.Requests()[atResult : atResult+2] {
+			has = append(has, strings.Contains(string(req.Body), mark))
+		}
+		if !slices.Equal(has, []bool{true, false}) {
+			t.Errorf("%s: reasoning sent %v, want first alone", api, has)
 		}
 	}
 }

@@ -23,7 +23,14 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 // plain makes a plain request, and reports whether others make sense.
 func (r *runner) plain(ctx context.Context) bool {
-	a := r.call(ctx, &model.Request{System: "Do exactly what is asked.", Messages: []*model.Message{user(countPrompt)}})
+	req := &model.Request{System: "Do exactly what is asked.", Messages: []*model.Message{user(countPrompt)}}
+	a := r.call(ctx, req)
+	unbounded := ""
+	if blamesBound(a.err) {
+		// An agent's requests have no bound of their own, so they may still go through.
+		r.o.MaxOutput, unbounded = 0, "; the bound on the output was refused, and left out from then on"
+		a = r.call(ctx, req)
+	}
 	if a.err != nil {
 		r.notAnswered(a)
 		if r.blocked == "" {
@@ -44,7 +51,7 @@ func (r *runner) plain(ctx context.Context) bool {
 	case text == "":
 		r.set(Reply, No, "check that the model and the server's chat template fit", "the reply holds no text (finish reason %s)%s", a.resp.Finish, noted(a.resp))
 	default:
-		r.set(Reply, OK, "", "%d characters, finish reason %s%s", len([]rune(text)), a.resp.Finish, noted(a.resp))
+		r.set(Reply, OK, "", "%d characters, finish reason %s%s%s", len([]rune(text)), a.resp.Finish, noted(a.resp), unbounded)
 	}
 	r.sayStream(a)
 	if r.probes[Reply].Outcome == No {
@@ -163,6 +170,21 @@ func blamesModel(me *model.Error) bool {
 	}
 	for _, word := range []string{"not found", "not exist", "unknown model", "invalid model", "not a valid model", "no such model", "model_not_found", "is not supported"} {
 		if strings.Contains(said, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// blamesBound reports whether a request was refused for the member that bounds its
+// output, which newer models call otherwise.
+func blamesBound(err error) bool {
+	var me *model.Error
+	if !errors.As(err, &me) || me.Kind != model.ErrRequest {
+		return false
+	}
+	for _, name := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"} {
+		if strings.Contains(me.Detail, name) {
 			return true
 		}
 	}

@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// MaxRequests is how many requests of the model Run makes at most. Besides, it asks
-	// for the base URL once, without credentials.
-	MaxRequests = 9
+	// MaxRequests is how many requests of the model Run makes at most, which is 8 where
+	// none is refused. Besides, it asks for the base URL once, without credentials.
+	MaxRequests = 10
 	// DefaultTimeout is what a zero Options.Timeout means.
 	DefaultTimeout = time.Minute
 	// DefaultMaxOutput is what a zero Options.MaxOutput means. Models that reason spend

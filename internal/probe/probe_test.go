@@ -151,6 +151,11 @@ func TestEverything(t *testing.T) {
 			if got := find(t, r, Cache).Saw; !strings.HasPrefix(got, "4900 tokens") {
 				t.Errorf("%q", got)
 			}
+			// Two replies hold reasoning, which these APIs seal.
+			seals := api == modeltest.Responses || api == modeltest.Messages
+			if got := find(t, r, Reasoning).Saw; !strings.Contains(got, "23 bytes") || strings.Contains(got, "2 parts of replies came sealed") != seals && api != modeltest.Gemini {
+				t.Errorf("%q", got)
+			}
 			for _, req := range s.Requests() {
 				if body := string(req.Body); !strings.Contains(body, "2000") {
 					t.Errorf("a request without the bound of the output: %.200s", body)
@@ -212,14 +217,17 @@ func TestSmallWindow(t *testing.T) {
 func TestWithoutClient(t *testing.T) {
 	t.Parallel()
 	var got http.Header
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { got = r.Header.Clone() }))
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got = r.Header.Clone()
+		got.Set("Query", r.URL.RawQuery)
+	}))
 	defer s.Close()
-	r := Run(t.Context(), Options{BaseURL: s.URL + "/v1?key=hidden-in-query", Secrets: [][]byte{[]byte(testKey)}})
+	r := Run(t.Context(), Options{BaseURL: strings.Replace(s.URL, "//", "//name:hidden-word@", 1) + "/v1?key=hidden-in-query", Secrets: [][]byte{[]byte(testKey)}})
 	whole(t, r)
-	if find(t, r, HTTP).Outcome != OK || find(t, r, Reply).Outcome != NotTried || r.Verdict != Unclear || strings.Contains(r.Text(), "hidden-in-query") {
+	if find(t, r, HTTP).Outcome != OK || find(t, r, Reply).Outcome != NotTried || r.Verdict != Unclear || strings.Contains(r.Text(), "hidden") || r.Endpoint != s.URL+"/v1" {
 		t.Errorf("%s", r.Text())
 	}
-	if got.Get("Authorization") != "" || got.Get("User-Agent") != "abhed" {
+	if got.Get("Authorization") != "" || got.Get("Query") != "" || got.Get("User-Agent") != "abhed" {
 		t.Errorf("sent %v", got)
 	}
 }

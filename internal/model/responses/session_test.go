@@ -116,6 +116,8 @@ func TestUsageOfASecondEnd(t *testing.T) {
 		"never":                     {[]string{call, completed, completed}, false},
 		"after [DONE] nobody reads": {[]string{call, completed, "[DONE]", second}, false},
 		"[DONE] before the end":     {[]string{call, "[DONE]", second}, true},
+		"[DONE] before both":        {[]string{call, "[DONE]", completed, second}, true},
+		"not at a third end":        {[]string{call, completed, completed, second}, false},
 		"nor after what is no JSON": {[]string{call, completed, "oops", second}, false},
 		"nothing after the end":     {[]string{call, completed}, false},
 	} {
@@ -133,20 +135,24 @@ func TestUsageOfASecondEnd(t *testing.T) {
 	}
 }
 
-// TestNoLongWaitAfterTheEnd has a server that says that the response is complete, with
-// no usage, and then nothing more and no end of the stream.
+// TestNoLongWaitAfterTheEnd has a server that says that the response is complete and
+// then nothing more, with no end of the stream: the usage is waited for a moment where
+// it is still to come.
 func TestNoLongWaitAfterTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		word := frames(`{"type":"response.output_text.delta","item_id":"m","delta":"x"}`, completed)
-		hc := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			body := &ticker{ctx: r.Context(), every: 24 * time.Hour, n: 1, piece: " "}
-			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(io.MultiReader(strings.NewReader(word), body)), Request: r}, nil
-		})}
-		c := newClient(t, "http://server.test/v1", func(cfg *Config) { cfg.HTTPClient, cfg.StallTimeout = hc, time.Hour })
-		began := time.Now()
-		resp, err := c.Stream(t.Context(), request(user("go")), nil)
-		if took := time.Since(began); err != nil || resp.Message.Text() != "x" || took != httpapi.TailWait {
-			t.Errorf("%+v %v after %v", resp, err, took)
-		}
-	})
+	withUsage := strings.Replace(completed, `"completed"}`, `"completed","usage":{"input_tokens":7,"output_tokens":3}}`, 1)
+	for end, least := range map[string]time.Duration{completed: httpapi.TailWait, withUsage: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			word := frames(`{"type":"response.output_text.delta","item_id":"m","delta":"x"}`, end)
+			hc := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				body := &ticker{ctx: r.Context(), every: 24 * time.Hour, n: 1, piece: " "}
+				return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(io.MultiReader(strings.NewReader(word), body)), Request: r}, nil
+			})}
+			c := newClient(t, "http://server.test/v1", func(cfg *Config) { cfg.HTTPClient, cfg.StallTimeout = hc, time.Hour })
+			began := time.Now()
+			resp, err := c.Stream(t.Context(), request(user("go")), nil)
+			if took := time.Since(began); err != nil || resp.Message.Text() != "x" || took < least || took > least+time.Second {
+				t.Errorf("%+v %v after %v", resp, err, took)
+			}
+		})
+	}
 }
