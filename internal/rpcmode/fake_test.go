@@ -46,6 +46,9 @@ func (f *fakeEngine) Start(ctx context.Context, o control.Start) (control.Sessio
 	if o.Mode != "" {
 		s.mode = o.Mode
 	}
+	if o.Model != "" {
+		s.model = o.Model
+	}
 	f.sessions = append(f.sessions, s)
 	s.emit(&event.SessionStarted{Workspace: "/w", Mode: s.mode})
 	return s, nil

@@ -21,7 +21,7 @@ func TestStartPromptQuit(t *testing.T) {
 	c.send(`{"method":"start","id":1,"mode":"auto","model":"m","workspace":"/w","allow":["read"],"ask":["bash"],"deny":["write"],"resume":"x","fork_at":3}`)
 	ready := c.replyTo("1", "ready")
 	for name, want := range map[string]string{
-		"session_id": "s-1", "model": "fake/one", "mode": "auto", "tools": `["bash","read"]`, "extensions": "[]", "trust": "untrusted", "sandbox": "process", "protocol": "1",
+		"session_id": "s-1", "model": "m", "mode": "auto", "tools": `["bash","read"]`, "extensions": "[]", "trust": "untrusted", "sandbox": "process", "protocol": "1",
 		"record": "/state/s-1\uFFFD.jsonl", "network": "false",
 	} {
 		if got := ready.str(name); got != want {
@@ -287,41 +287,6 @@ func TestTuneAndLook(t *testing.T) {
 		if r := c.replyTo("9", row.typ); r.str(row.name) != row.want {
 			t.Errorf("%s: %s is %q, want %q", row.request, row.name, r.str(row.name), row.want)
 		}
-	}
-}
-
-func TestFork(t *testing.T) {
-	engine := &fakeEngine{}
-	c := connect(t, engine, Options{})
-	c.send(`{"method":"fork","id":0}`)
-	c.replyTo("0", "error")
-	c.send(`{"method":"start","mode":"plan","approve":"client"}`, `{"method":"prompt","id":1,"prompt":"say one"}`)
-	c.replyTo("1", "answer")
-	// What follows in the same breath waits for the fork.
-	c.send(`{"method":"fork","id":2}`, `{"method":"prompt","id":3,"prompt":"hang"}`)
-	if r := c.replyTo("2", "ready"); r.str("session_id") != "s-2" {
-		t.Errorf("fork: %s", r.line)
-	}
-	o := engine.starts[1]
-	if o.Resume != "s-1" || o.ForkAt != 3 || o.Mode != "plan" || o.Approver == nil {
-		t.Errorf("forked with %+v", o)
-	}
-	if !engine.session(0).isClosed() {
-		t.Error("the old session is open")
-	}
-	c.notice("hanging")
-	c.send(`{"method":"fork","id":4,"at":1}`)
-	if r := c.replyTo("4", "error"); r.str("code") != "busy" {
-		t.Errorf("fork during a prompt: %s", r.line)
-	}
-	c.send(`{"method":"interrupt"}`)
-	c.replyTo("3", "error")
-	engine.refuse = &control.Error{Code: control.CodeNotFound, Msg: "there is no such event"}
-	c.send(`{"method":"fork","id":5,"at":99}`, `{"method":"prompt","id":6,"prompt":"say still here"}`)
-	c.replyTo("5", "error")
-	c.replyTo("6", "answer")
-	if n := len(engine.session(1).prompts); n != 2 {
-		t.Errorf("after a fork that failed the session has %d prompts, want 2", n)
 	}
 }
 

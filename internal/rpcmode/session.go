@@ -13,8 +13,9 @@ import (
 type opened struct {
 	session control.Session
 	sink    *sink
-	// asked is what it was started with.
+	// asked is what it was started with, and model the one that this gave it.
 	asked startParams
+	model string
 }
 
 // asError returns what the engine reported with its code.
@@ -76,7 +77,7 @@ func (s *server) launch(ctx context.Context, p startParams) (*opened, *control.E
 	if err != nil {
 		return nil, asError(err)
 	}
-	o.session = session
+	o.session, o.model = session, session.Info().Model
 	return o, nil
 }
 
@@ -140,20 +141,27 @@ func (s *server) takeFork(r *request) *control.Error {
 	return s.side(r, func(ctx context.Context) { s.fork(ctx, r.id, p.At) })
 }
 
-// fork goes on with a new session, which has what the old one was up to an event.
+// fork goes on with a new session, which has what the old one was up to an event, and
+// the model and the mode that it has now.
 func (s *server) fork(ctx context.Context, id []byte, at *int64) {
 	old, fault := s.current()
 	if fault != nil {
 		s.out.inOrder(encodeError(id, fault))
 		return
 	}
-	p := old.asked
-	p.Resume, p.ForkAt = old.session.Info().SessionID, at
+	p, was := old.asked, old.session.Info()
+	p.Resume, p.ForkAt = was.SessionID, at
+	if was.Model != old.model {
+		p.Model = was.Model
+	}
 	if at == nil {
 		last := old.sink.seq.Load()
 		p.ForkAt = &last
 	}
 	o, fault := s.launch(ctx, p)
+	if fault == nil {
+		fault = o.narrow(ctx, was.Mode)
+	}
 	if fault != nil {
 		s.out.inOrder(encodeError(id, fault))
 		return
@@ -165,6 +173,21 @@ func (s *server) fork(ctx context.Context, id []byte, at *int64) {
 		_ = o.session.Tune().Note("warning", strings.ToValidUTF8("the session that this one was forked from did not end well: "+err.Error(), "\uFFFD"))
 	}
 	s.out.inOrder(ready(id, o.session, nil))
+}
+
+// narrow gives a session that was just started a mode. It may be widened again to the
+// one that it was started with. If it can't have the mode it is closed.
+func (o *opened) narrow(ctx context.Context, mode string) *control.Error {
+	if o.session.Info().Mode == mode {
+		return nil
+	}
+	err := o.session.Tune().SetMode(ctx, mode)
+	if err == nil {
+		return nil
+	}
+	_ = o.session.Close() // nothing happened in it
+	fault := asError(err)
+	return &control.Error{Code: fault.Code, Msg: "fork: the new session can't have the mode " + mode + ": " + fault.Msg}
 }
 
 func (s *server) takeCompact(r *request) *control.Error {

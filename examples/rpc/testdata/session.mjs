@@ -11,7 +11,7 @@ const hanging = new Promise((resolve) => { hangs = resolve; });
 
 const abhed = new Abhed({
   command,
-  onDelta: (delta) => { text += delta.text; },
+  onDelta: (delta) => { text += delta.kind === "text" ? delta.text : ""; },
   async onEvent({seq, type, payload}) {
     seqs.push(seq);
     if (type === "approval.requested") {
@@ -46,9 +46,34 @@ await hanging;
 assert.equal((await abhed.interrupt()).running, true);
 await assert.rejects(second, (error) => error.code === "interrupted" && error.reply.reason === "user_interrupt");
 
-assert.ok((await abhed.send("usage")).turns >= 2);
-await assert.rejects(abhed.send("set_mode", {mode: "bypass"}));
+const usage = await abhed.send("usage");
+assert.ok(usage.turns >= 2 && usage.tokens.input > 0);
+const {tools} = await abhed.send("tools");
+assert.deepEqual(tools.map(({name}) => name).sort(), [...ready.tools].sort());
+
+// A command in the background outlives its prompt.
+assert.equal((await abhed.prompt("begin a job")).answer, "it runs");
+let [task] = (await abhed.send("tasks")).tasks;
+assert.deepEqual([task.kind, task.state], ["command", "running"]);
+assert.equal((await abhed.send("cancel_task", {task_id: task.task_id})).type, "cancelled");
+[task] = (await abhed.send("tasks")).tasks;
+assert.notEqual(task.state, "running");
+
+assert.ok((await abhed.send("providers")).providers.length > 1);
+assert.equal((await abhed.send("set_model", {model: "other/large"})).model, "other/large");
+assert.equal((await abhed.prompt("who are you?")).answer, "the other one");
+assert.equal((await abhed.send("compact")).compacted.done, true);
+const lines = (await abhed.send("export")).content.trimEnd().split("\n");
+assert.deepEqual(seqs, seqs.map((_, i) => i + 1));
+assert.ok(lines.length >= seqs.length);
+assert.ok((await abhed.send("export", {format: "html"})).content.startsWith("<!doctype html>"));
+
+const forked = await abhed.send("fork");
+assert.notEqual(forked.session_id, ready.session_id);
+assert.equal(forked.model, "other/large");
+assert.equal((await abhed.prompt("go on")).answer, "gone on");
+
+await assert.rejects(abhed.send("set_mode", {mode: "bypass"}), {code: "usage"});
 assert.equal((await abhed.send("set_mode", {mode: "plan"})).mode, "plan");
 assert.equal(await abhed.close(), 0);
-assert.deepEqual(seqs, seqs.map((_, i) => i + 1));
-console.log("ok", ready.session_id);
+console.log("ok", ready.session_id, forked.session_id);

@@ -33,7 +33,7 @@ def went_on(reply):
 
 
 settled, answers = [], []
-abhed = Abhed(command, on_event=on_event, on_delta=lambda d: text.append(d["text"]))
+abhed = Abhed(command, on_event=on_event, on_delta=lambda d: d["kind"] == "text" and text.append(d["text"]))
 ready = abhed.start(workspace=str(folder), mode="default", approve="client", deltas=True).result(60)
 assert ready["type"] == "ready" and ready["protocol"] == 1 and "bash" in ready["tools"], ready
 
@@ -53,13 +53,35 @@ except AbhedError as error:
     assert error.code == "interrupted" and error.reply["reason"] == "user_interrupt", error.reply
 
 usage = abhed.send("usage").result(60)
-assert usage["turns"] >= 2, usage
+assert usage["turns"] >= 2 and usage["tokens"]["input"] > 0, usage
+tools = {tool["name"]: tool for tool in abhed.send("tools").result(60)["tools"]}
+assert sorted(tools) == sorted(ready["tools"]) and tools["bash"]["schema"]["type"] == "object", tools
+
+# A command in the background outlives its prompt.
+assert abhed.prompt("begin a job").result(60)["answer"] == "it runs"
+(task,) = abhed.send("tasks").result(60)["tasks"]
+assert task["kind"] == "command" and task["state"] == "running", task
+assert abhed.send("cancel_task", task_id=task["task_id"]).result(60)["type"] == "cancelled"
+(task,) = abhed.send("tasks").result(60)["tasks"]
+assert task["state"] != "running", task
+
+assert len(abhed.send("providers").result(60)["providers"]) > 1
+assert abhed.send("set_model", model="other/large").result(60)["model"] == "other/large"
+assert abhed.prompt("who are you?").result(60)["answer"] == "the other one"
+assert abhed.send("compact").result(60)["compacted"]["done"] is True
+lines = abhed.send("export").result(60)["content"].splitlines()
+assert seqs == list(range(1, len(seqs) + 1)) and len(lines) >= len(seqs), (len(lines), seqs)
+assert abhed.send("export", format="html").result(60)["content"].startswith("<!doctype html>")
+
+forked = abhed.send("fork").result(60)
+assert forked["session_id"] != ready["session_id"] and forked["model"] == "other/large", forked
+assert abhed.prompt("go on").result(60)["answer"] == "gone on"
+
 try:
     abhed.send("set_mode", mode="bypass").result(60)
     sys.exit("the mode was widened")
 except AbhedError as error:
-    assert error.code in ("usage", "config"), error.reply
+    assert error.code == "usage", error.reply
 assert abhed.send("set_mode", mode="plan").result(60)["mode"] == "plan"
 assert abhed.close() == 0
-assert seqs == list(range(1, len(seqs) + 1)), seqs
-print("ok", ready["session_id"])
+print("ok", ready["session_id"], forked["session_id"])
