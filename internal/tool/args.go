@@ -2,7 +2,9 @@ package tool
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -44,3 +46,26 @@ func Clean(s string) string {
 	}
 	return b.String()
 }
+
+// Name returns the name of a file as it is shown within a line: like Clean, and with
+// control characters escaped, since a name may hold line breaks and would else pass
+// for lines of its own.
+func Name(s string) string {
+	s = Clean(s)
+	if !strings.ContainsFunc(s, breaks) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if !breaks(r) {
+			b.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRuneToASCII(r)
+		b.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return b.String()
+}
+
+// breaks reports whether a character may end a line, or do worse.
+func breaks(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }

@@ -126,6 +126,17 @@ func TestCleanKeepsGoodText(t *testing.T) {
 	})
 }
 
+func TestName(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain/é name.go": "plain/é name.go", "a\nb": `a\nb`, "a\r\tb": `a\r\tb`, "\x1b[31m": `\x1b[31m`, "\u0085": `\u0085`, "\u2028x": `\u2028x`,
+		"caf\xe9\n": `caf\xe9\n`, `a\nb`: `a\nb`, "": "",
+	} {
+		if got := tool.Name(in); got != want {
+			t.Errorf("Name(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	reg, err := tool.NewRegistry(echo{"echo", new(atomic.Int64), nil})
 	if err != nil {

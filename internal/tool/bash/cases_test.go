@@ -214,3 +214,21 @@ func fits(t *testing.T, id string, res tool.Result) {
 		t.Errorf("%s: %q", id, res.Content)
 	}
 }
+
+// TestDescription: the model is told what it can't find out.
+func TestDescription(t *testing.T) {
+	it, err := bash.New(noPlan, bash.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"pipefail is off", "only the working directory is kept", "no input and no terminal", "left in the background end with the call"} {
+		if !strings.Contains(it.Spec().Description, want) {
+			t.Errorf("the description lacks %q: %s", want, it.Spec().Description)
+		}
+	}
+	for command, fails := range map[string]bool{"false | true": false, "true | false": true, "set -o pipefail; false | true": true} {
+		if res := run(t, noPlan, bash.Options{}, realDir(t), m{"command": command}); res.IsError != fails {
+			t.Errorf("%s: %+v", command, res)
+		}
+	}
+}

@@ -171,7 +171,7 @@ func TestBesideAnotherProcess(t *testing.T) {
 	if n := strings.Count(w.get(), "-done"); n != made || made == 0 {
 		t.Errorf("%d of %d edits are there", n, made)
 	}
-	theirs := strings.Replace(w.get(), "line-7-done", "LINE-7-DONE", 1) // as many bytes
+	theirs := strings.Replace(w.get(), "-done", "-DONE", 1) // as many bytes
 	change := exec.Command("sh", "-c", `cat >f`)
 	change.Dir, change.Stdin = w.dir, strings.NewReader(theirs)
 	if err := change.Run(); err != nil {
@@ -179,5 +179,36 @@ func TestBesideAnotherProcess(t *testing.T) {
 	}
 	if res := tooltest.Run(t.Context(), t, w.it, tooltest.Options{WorkDir: w.dir}, m{"path": "f", "old_string": "line-8-", "new_string": "x"}); !res.IsError || w.get() != theirs {
 		t.Errorf("an edit of a file that has changed: %q", res.Content)
+	}
+}
+
+// TestOutsideChange: I117, for an edit. Nothing watches files: what the file holds when
+// it is to be edited decides, also if its size and time are as they were.
+func TestOutsideChange(t *testing.T) {
+	sh := require.Path(t, "sh")
+	for _, tt := range []struct {
+		id, script string
+		changed    bool
+	}{
+		{"I117", `echo more >>f`, true},
+		{"I117, beside: same size, time put back", `touch -r f stamp; printf 'one TWO' >f; touch -r stamp f`, true},
+		{"I117, beside: another file under the name", `cp f g; echo more >>g; mv g f`, true},
+		{"I117, beside: only touched", `touch -d '2001-01-01 00:00' f`, false},
+	} {
+		w := newWorld(t)
+		w.put("zero two")
+		if res := w.run(m{"old_string": "zero", "new_string": "one"}); res.IsError { // so that it is known
+			t.Fatal(res.Content)
+		}
+		cmd := exec.Command(sh, "-c", tt.script)
+		cmd.Dir = w.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		before := w.get()
+		res := w.run(m{"old_string": "one", "new_string": "1"})
+		if res.IsError != tt.changed || tt.changed && (w.get() != before || !strings.Contains(res.Content, "changed on disk since it was read")) {
+			t.Errorf("%s: %+v, the file holds %q", tt.id, res, w.get())
+		}
 	}
 }

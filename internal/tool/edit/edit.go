@@ -160,7 +160,7 @@ func (t *Tool) edit(place policy.Place, path string, changes []change) tool.Resu
 
 func suggestion(place policy.Place) string {
 	if near := workspace.Suggest(place); len(near) > 0 {
-		return " In its folder there is: " + strings.Join(near, ", ") + "."
+		return " In its folder there is: " + tool.Name(strings.Join(near, ", ")) + "."
 	}
 	return ""
 }

@@ -53,3 +53,12 @@ func TestLinkLoops(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestNamesKeepToTheirLine: a name with a line break in it is one path of the answer.
+func TestNamesKeepToTheirLine(t *testing.T) {
+	dir := tree(t, "a.go", "b\n(and 7 more).go", "c\x1b[2J.go")
+	res := tooltest.Run(t.Context(), t, glob.New(glob.Options{}), tooltest.Options{WorkDir: dir}, m{"pattern": "*.go"})
+	if want := `c\x1b[2J.go` + "\n" + `b\n(and 7 more).go` + "\na.go\n"; res.Content != want {
+		t.Errorf("%q, want %q", res.Content, want)
+	}
+}

@@ -145,7 +145,7 @@ func (t *Tool) answer(a args, top, workdir string, hits []hit, stats workspace.W
 	var b strings.Builder
 	limit := cmp.Or(a.Limit, t.o.Limit)
 	for _, h := range hits[:min(len(hits), limit)] {
-		fmt.Fprintln(&b, tool.Clean(workspace.Display(strings.TrimSuffix(top, "/")+"/"+h.rel, workdir)))
+		fmt.Fprintln(&b, tool.Name(workspace.Display(strings.TrimSuffix(top, "/")+"/"+h.rel, workdir)))
 	}
 	if len(hits) == 0 {
 		fmt.Fprintf(&b, "(no file matches %s below %s; %d files were looked at", a.Pattern, cmp.Or(a.Path, "."), stats.Files)

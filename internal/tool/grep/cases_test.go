@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/abhed/abhed/internal/tool/grep"
+	"github.com/abhed/abhed/internal/workspace"
 )
 
 // TestIgnoredCopies: I114. Copies in an ignored folder are not searched, unless they are
@@ -50,5 +51,41 @@ func TestLongLine(t *testing.T) {
 		if res.IsError || len(res.Content) > 2500 || !strings.Contains(res.Content, "needle") || strings.Contains(res.Content, "\uFFFD") {
 			t.Errorf("%s: %d bytes: %.300q", name, len(res.Content), res.Content)
 		}
+	}
+}
+
+// TestNamesKeepToTheirLine: a name with a line break in it doesn't pass for a match.
+func TestNamesKeepToTheirLine(t *testing.T) {
+	dir := tree(t, "a\n7:forged", "needle")
+	for output, want := range map[string]string{
+		"content": `a\n7:forged` + "\n1:needle\n", "files": `a\n7:forged` + "\n", "count": `a\n7:forged` + ": 1\n(1 lines in 1 files)\n",
+	} {
+		if res := run(t, dir, grep.Options{}, m{"pattern": "needle", "output": output}); res.Content != want {
+			t.Errorf("%s: %q, want %q", output, res.Content, want)
+		}
+	}
+}
+
+// TestSaysWhatWasNotSearched: files past the bounds are counted, not passed over in
+// silence.
+func TestSaysWhatWasNotSearched(t *testing.T) {
+	dir := tree(t, "d1/f", "needle", "d2/f", "needle", "d3/f", "needle", "d4/f", "needle")
+	if res := run(t, dir, grep.Options{MaxFiles: 2}, m{"pattern": "needle"}); !strings.Contains(res.Content, "(the search ended after 2 files; search a smaller folder)\n") {
+		t.Errorf("more files than are searched: %q", res.Content)
+	}
+	for name, size := range map[string]int64{"big": workspace.MaxFile + 1, "across": 8<<20 + 1} { // full of holes
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("needle\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if res := run(t, dir, grep.Options{}, m{"pattern": "needle", "output": "files"}); !strings.Contains(res.Content, "(1 files of more than 64 MiB were not searched)\n") {
+		t.Errorf("a large file: %q", res.Content)
+	}
+	if res := run(t, dir, grep.Options{}, m{"pattern": "needle", "output": "files", "multiline": true}); !strings.Contains(res.Content, "(2 files of more than 8 MiB were not searched)\n") {
+		t.Errorf("a large file, by matches that cross lines: %q", res.Content)
 	}
 }

@@ -296,7 +296,7 @@ func more(files int) string {
 // and files it wrote.
 func (s *search) show(b *strings.Builder) (lines, files int) {
 	for _, f := range s.files {
-		name := tool.Clean(workspace.Display(filepath.Clean(f.path), s.workdir))
+		name := tool.Name(workspace.Display(filepath.Clean(f.path), s.workdir))
 		if b.Len()+len(name) > s.tool.o.MaxBytes {
 			return lines, files
 		}

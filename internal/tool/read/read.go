@@ -131,7 +131,7 @@ func (t *Tool) Run(ctx context.Context, g tool.Grant) (tool.Result, error) {
 func missing(place policy.Place, path string) string {
 	msg := fmt.Sprintf("There is no file %s.", path)
 	if near := workspace.Suggest(place); len(near) > 0 {
-		msg += " In its folder there is: " + strings.Join(near, ", ") + "."
+		msg += " In its folder there is: " + tool.Name(strings.Join(near, ", ")) + "."
 	}
 	return msg
 }
@@ -146,11 +146,11 @@ func (t *Tool) list(place policy.Place, path string) tool.Result {
 	for _, e := range entries {
 		switch e.Info.Kind {
 		case workspace.Directory:
-			fmt.Fprintf(&b, "%s/\n", e.Name)
+			fmt.Fprintf(&b, "%s/\n", tool.Name(e.Name))
 		case workspace.Regular:
-			fmt.Fprintf(&b, "%s\t%d bytes\n", e.Name, e.Info.Size)
+			fmt.Fprintf(&b, "%s\t%d bytes\n", tool.Name(e.Name), e.Info.Size)
 		default:
-			fmt.Fprintf(&b, "%s\t%s\n", e.Name, e.Info.What)
+			fmt.Fprintf(&b, "%s\t%s\n", tool.Name(e.Name), e.Info.What)
 		}
 	}
 	if more > 0 {

@@ -100,6 +100,10 @@ func TestListsFolders(t *testing.T) {
 	if res := run(t, dir, m{"path": "sub"}); res.Content != want {
 		t.Errorf("%q", res.Content)
 	}
+	os.MkdirAll(dir+"/odd/a\nforged", 0o755)
+	if res := run(t, dir, m{"path": "odd"}); res.Content != "odd is a folder with 1 entries:\n"+`a\nforged/`+"\n" {
+		t.Errorf("a name with a line break: %q", res.Content)
+	}
 	it := read.New(workspace.NewTracker(), read.Options{MaxEntries: 1})
 	if res := tooltest.Run(t.Context(), t, it, tooltest.Options{WorkDir: dir}, m{"path": "sub"}); !strings.Contains(res.Content, "and 2 more") {
 		t.Errorf("%q", res.Content)

@@ -107,7 +107,7 @@ func (t *Tool) files(ctx context.Context, s memory.Skill) string {
 	case len(list) == 0:
 		return " It has no other files"
 	}
-	text := " Its other files are: " + strings.Join(list, ", ")
+	text := " Its other files are: " + tool.Name(strings.Join(list, ", "))
 	if more > 0 {
 		text += fmt.Sprintf(", and %d more", more)
 	}

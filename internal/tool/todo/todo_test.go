@@ -2,6 +2,7 @@ package todo_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,5 +92,35 @@ func TestAgentsHaveTheirOwn(t *testing.T) {
 	run(t, it, items("pending:mine"))
 	if got := it.Items("sub"); !slices.Equal(got, []todo.Item{{Content: "theirs", Status: todo.Completed}}) {
 		t.Errorf("the other agent's list is now %+v", got)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	it := todo.New(todo.Options{})
+	lists := map[string][]todo.Item{}
+	for i := range 1000 {
+		lists[fmt.Sprint("agent", i)] = nil
+	}
+	it.Restore(lists)
+	if res := run(t, it, items("pending:one more")); !res.IsError || !strings.Contains(res.Content, "1000 agents of this session have a list already") {
+		t.Errorf("a list too many: %+v", res)
+	}
+}
+
+// TestWhoIsAgainstAList: nothing is changed, and nobody is told that it was.
+func TestWhoIsAgainstAList(t *testing.T) {
+	told := 0
+	it := todo.New(todo.Options{
+		Before: func(_ context.Context, _ string, old, items []todo.Item) error {
+			if len(items) < len(old) {
+				return errors.New("items are completed, not dropped")
+			}
+			return nil
+		},
+		OnChange: func(context.Context, string, []todo.Item, []todo.Item) { told++ },
+	})
+	run(t, it, items("pending:a", "pending:b"))
+	if res := run(t, it, items("pending:a")); !res.IsError || res.Content != "The list was not changed: items are completed, not dropped" || len(it.Items("")) != 2 || told != 1 {
+		t.Errorf("%+v, told %d times", res, told)
 	}
 }

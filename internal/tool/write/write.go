@@ -1,8 +1,8 @@
 // Package write is the tool that makes a file or gives it wholly new content.
 //
-// It guarantees that nothing unseen is lost: an existing file is overwritten only
-// if the agent has read it and it hasn't changed since. The file is replaced whole
-// or not at all.
+// It guarantees that an existing file is overwritten only if the agent has read it,
+// whole or in part, and it hasn't changed since. The file is replaced whole or not at
+// all, and keeps its mode, its owner and what links to it.
 package write
 
 import (
