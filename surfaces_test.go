@@ -1,7 +1,6 @@
 package abhed_test
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -33,6 +32,11 @@ type surface struct {
 // ending is what a surface said of a run.
 type ending struct {
 	answer, reason, record string
+	// refused says why nothing was run, code with which exit code, where there is one.
+	refused string
+	code    int
+	// complaints are what the surface said of answers to questions.
+	complaints []string
 }
 
 // surfaces lists every one that there is.
@@ -52,6 +56,13 @@ type stage struct {
 	dir    string
 	server *modeltest.Server
 	prompt string
+	// players are the extensions that the test's own binary plays (see player).
+	players []string
+	// tools and hooks are compiled in, where the surface can have any.
+	tools []abhed.Tool
+	hooks []abhed.Hook
+	// person answers about calls; nil is nobody.
+	person func(q asked) said
 }
 
 // newStage sets up what every surface finds; settings is the user's settings file, in
@@ -95,99 +106,16 @@ func (s *stage) system(in io.Reader, out, errs io.Writer) app.System {
 	}
 }
 
-// headless runs it as abhed -p does.
-func headless(t *testing.T, s *stage) ending {
-	var out, errs bytes.Buffer
-	o := app.RunOptions{Prompt: s.prompt, PromptGiven: true, Output: "json"}
-	o.Dir = s.dir
-	app.Run(t.Context(), o, s.system(strings.NewReader(""), &out, &errs))
-	var r struct{ Result, Reason, Record string }
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
-		t.Fatalf("%v: %s%s", err, out.String(), errs.String())
-	}
-	return ending{r.Result, r.Reason, r.Record}
-}
-
-// overRPC runs it as abhed rpc does.
-func overRPC(t *testing.T, s *stage) ending {
-	in, requests := io.Pipe()
-	replies, out := io.Pipe()
-	var errs bytes.Buffer
-	done := make(chan int, 1)
-	go func() {
-		o := app.RPCOptions{}
-		o.Dir = s.dir
-		code := app.RPC(t.Context(), o, s.system(in, out, &errs))
-		out.Close()
-		done <- code
-	}()
-	send := func(m map[string]any) {
-		b, err := json.Marshal(m)
-		if err != nil {
-			t.Error(err)
-		}
-		if _, err := requests.Write(append(b, '\n')); err != nil {
-			t.Error(err)
-		}
-	}
-	go func() {
-		send(map[string]any{"id": 1, "method": "start"})
-		send(map[string]any{"id": 2, "method": "prompt", "prompt": s.prompt})
-	}()
-	var e ending
-	lines := bufio.NewReader(replies)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			break
-		}
-		var r struct {
-			Type, Record, Answer, Reason, Error string
-			ID                                  int
-		}
-		if err := json.Unmarshal(line, &r); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		switch {
-		case r.ID == 1:
-			e.record = r.Record
-			if r.Type != "ready" {
-				t.Errorf("start: %s", line)
-			}
-		case r.ID == 2:
-			e.answer, e.reason = r.Answer, r.Reason
-			go send(map[string]any{"method": "quit"})
-		}
-	}
-	if code := <-done; code != 0 {
-		t.Errorf("exit %d: %s", code, errs.String())
-	}
-	return e
-}
-
-// embedded runs it in a Go program.
-func embedded(t *testing.T, s *stage) ending {
-	session, err := abhed.New(t.Context(), abhed.Options{Workspace: s.dir, Environ: s.environ()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := session.Run(t.Context(), s.prompt)
-	if err != nil {
-		t.Error(err)
-	}
-	e := ending{answer.Text, answer.Reason, session.Info().Record}
-	if err := session.Close(); err != nil {
-		t.Error(err)
-	}
-	return e
-}
-
 // sent returns what the model was sent, a line for each message of each request.
 func (s *stage) sent() []string {
 	var out []string
 	for i, r := range s.server.Requests() {
 		for _, m := range r.Messages {
-			line := fmt.Sprintf("%d %s %s", i+1, m.Role, m.Text())
+			line := fmt.Sprintf("[%d] %s ", i+1, m.Role)
+			if m.ToolCallID != nil {
+				line += *m.ToolCallID + " "
+			}
+			line += m.Text()
 			for _, c := range m.ToolCalls {
 				line += fmt.Sprintf(" %s%s", c.Function.Name, c.Function.Arguments)
 			}
@@ -198,17 +126,18 @@ func (s *stage) sent() []string {
 }
 
 // volatile matches what differs from run to run: ids, times and hashes.
-var volatile = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{40,64}|ws-[0-9a-f]{12}|/tmp/abhed-[0-9]+|127\.0\.0\.1:[0-9]+`)
+var volatile = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{40,64}|ws-[0-9a-f]{12}|[^"]*/abhed-[0-9]+|127\.0\.0\.1:[0-9]+`)
 
 // recorded returns the record in a form in which two runs can be compared. Signatures
-// are left out: when they are made depends on time.
+// are left out: when they are made depends on time. What extensions logged, who answer
+// at the same time, and their ends come sorted at the end.
 func (s *stage) recorded(file string) []string {
 	s.t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	var out []string
+	var out, logged []string
 	for line := range bytes.Lines(data) {
 		var e struct {
 			Type, Actor, Trust string
@@ -226,9 +155,15 @@ func (s *stage) recorded(file string) []string {
 			s.t.Fatal(err)
 		}
 		text := strings.ReplaceAll(string(b), s.base, "BASE")
-		out = append(out, strings.Join([]string{e.Type, e.Actor, e.Trust, volatile.ReplaceAllString(text, "#")}, " "))
+		text = strings.Join([]string{e.Type, e.Actor, e.Trust, volatile.ReplaceAllString(text, "#")}, " ")
+		if e.Type == "extension.logged" || e.Type == "extension.changed" && e.Payload["state"] == "ended" {
+			logged = append(logged, text)
+		} else {
+			out = append(out, text)
+		}
 	}
-	return out
+	slices.Sort(logged)
+	return append(out, logged...)
 }
 
 // dropVolatile takes away what is measured, the numbers of processes and files, and the
@@ -255,19 +190,29 @@ func dropVolatile(m map[string]any) {
 // sameEverywhere runs one scenario on every surface. What each makes of it, what the
 // model was sent and what the record has must be the same, and check must hold.
 func sameEverywhere(t *testing.T, set func(t *testing.T) *stage, check func(t *testing.T, s *stage, e ending, record []string)) {
-	var first, firstSent []string
+	t.Helper()
+	sameOn(t, surfaces(), set, check)
+}
+
+// sameOn is sameEverywhere for some surfaces.
+func sameOn(t *testing.T, on []surface, set func(t *testing.T) *stage, check func(t *testing.T, s *stage, e ending, record []string)) {
+	t.Helper()
+	var first, firstSent, firstHeard []string
 	var was ending
-	for i, on := range surfaces() {
+	for i, on := range on {
 		ok := t.Run(on.name, func(t *testing.T) {
 			s := set(t)
 			e := on.run(t, s)
+			if e.refused != "" {
+				t.Fatalf("the start was refused: %s", e.refused)
+			}
 			record, sent := s.recorded(e.record), s.sent()
 			if v := s.server.Violations(); len(v) > 0 {
 				t.Errorf("the server refuses: %s", strings.Join(v, "\n"))
 			}
 			check(t, s, e, record)
 			if i == 0 {
-				was, first, firstSent = e, record, sent
+				was, first, firstSent, firstHeard = e, record, sent, s.allHeard()
 				return
 			}
 			if e.answer != was.answer || e.reason != was.reason {
@@ -275,6 +220,7 @@ func sameEverywhere(t *testing.T, set func(t *testing.T) *stage, check func(t *t
 			}
 			compare(t, "the record", first, record)
 			compare(t, "what the model was sent", firstSent, sent)
+			compare(t, "what extensions heard", firstHeard, s.allHeard())
 		})
 		if !ok {
 			return
@@ -354,7 +300,7 @@ done`)
 		return s
 	}, func(t *testing.T, s *stage, e ending, record []string) {
 		all := strings.Join(s.sent(), "\n")
-		if e.reason != "completed" || strings.Contains(all, "AKIA") || !strings.Contains(all, "2 tool ") || !strings.Contains(all, "the key is [redacted]") {
+		if e.reason != "completed" || strings.Contains(all, "AKIA") || !strings.Contains(all, "[2] tool ") || !strings.Contains(all, "the key is [redacted]") {
 			t.Errorf("%+v, the model was sent\n%s", e, all)
 		}
 		if text := strings.Join(record, "\n"); strings.Contains(text, "AKIA") {
