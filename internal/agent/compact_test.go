@@ -180,7 +180,7 @@ func TestCompactIsRefused(t *testing.T) {
 // TestCompactIsInterrupted holds that an interrupted compaction changes nothing, asks
 // no model afterwards, and says what happened.
 func TestCompactIsInterrupted(t *testing.T) {
-	for _, at := range []string{"before", "extension", "request"} {
+	for _, at := range []string{"before", "extension", "backend", "request"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		b := setup(t, nil)
 		m := b.inWindow(0, false)
@@ -191,6 +191,13 @@ func TestCompactIsInterrupted(t *testing.T) {
 			cancel()
 		case "extension":
 			b.opts.Extensions = &fakeExtensions{choose: func(_ context.Context, m []*model.Message) []*model.Message { cancel(); return m }}
+		case "backend":
+			b.opts.Hooks = &fakeHooks{ask: func(_ agent.At, m agent.Moment) *agent.Say {
+				if _, is := m.(*agent.RequestBefore); is {
+					cancel()
+				}
+				return nil
+			}}
 		case "request":
 			asked = 1
 			m.summary = func(int) any { cancel(); return context.Canceled }

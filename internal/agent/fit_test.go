@@ -88,6 +88,25 @@ func TestFixedPartThatLeavesNoRoom(t *testing.T) {
 	}
 }
 
+// TestEndpointThatTakesNothing lets an endpoint refuse everything as too long: it is
+// asked once more, with less, and then the run ends.
+func TestEndpointThatTakesNothing(t *testing.T) {
+	b := setup(t, nil)
+	over := &model.Error{Kind: model.ErrOverflow, Status: 400, Detail: "too long"}
+	b.model.replies = []any{over, over, over, over}
+	m := b.inWindow(0, false)
+	b.opts.History = past(100, 1000)
+	res := agent.New(b.opts).Run(t.Context(), agent.Prompt{Text: "go"})
+	want(t, res, agent.ReasonError)
+	f := of[*event.ModelFailed](b.log)
+	if len(b.model.asked) != 2 || len(m.summaries) != 1 || len(reductions(b.log)) != 1 || len(f) != 2 || f[0].Final || !f[1].Final {
+		t.Errorf("%d requests, %d for a summary, reduced %v, failures %+v", len(b.model.asked), len(m.summaries), reductions(b.log), f)
+	}
+	if !strings.Contains(res.Detail, "system text and the descriptions") || !strings.Contains(res.Detail, "too long") {
+		t.Errorf("detail %q", res.Detail)
+	}
+}
+
 // TestFailingSummariesAreBounded lets a model with too long a conversation give no
 // summary (I158): few tries, said in the record, and the work goes on while there is
 // room; then the run ends with an error, and another model goes on.

@@ -87,7 +87,8 @@ func TestMisfitsAreCountedInARow(t *testing.T) {
 	l = agent.New(b.opts)
 	want(t, l.Run(t.Context(), agent.Prompt{Text: "go"}), agent.ReasonCompleted)
 	// The next run counts anew.
-	b.model.replies = []any{says("five"), says("six"), says("{}")}
+	b.model.replies = []any{says("five"), says("six"), says("seven"), says("eight"), says("nine"), says("{}")}
+	want(t, l.Run(t.Context(), agent.Prompt{Text: "go"}), agent.ReasonError)
 	want(t, l.Run(t.Context(), agent.Prompt{Text: "go"}), agent.ReasonCompleted)
 }
 
