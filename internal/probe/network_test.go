@@ -276,3 +276,20 @@ func TestEachProbeCanFail(t *testing.T) {
 		}
 	}
 }
+
+// TestProxyIsNamed: a proxy is named by scheme and host, without what may be a password.
+func TestProxyIsNamed(t *testing.T) {
+	t.Parallel()
+	req := httptest.NewRequest(http.MethodGet, "https://llm.example/v1", nil)
+	proxied := func(s string) *http.Transport {
+		return &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(s) }}
+	}
+	if got := through(proxied("http://me:hidden@proxy.example:3128/x?y=hidden"), req); got != " (through the proxy http://proxy.example:3128, set by the environment)" {
+		t.Errorf("%q", got)
+	}
+	for _, none := range []*http.Transport{proxied("http://[bad"), {Proxy: func(*http.Request) (*url.URL, error) { return nil, nil }}} {
+		if got := through(none, req); got != "" {
+			t.Errorf("%q", got)
+		}
+	}
+}

@@ -39,7 +39,7 @@ func TestEvents(t *testing.T) {
 		{"cr", "data: a\r\rdata: b\r\r", []got{{"", "a", false}, {"", "b", false}}},
 		{"mixed ends", "data: a\r\n\ndata: b\r\r\ndata: c\n\r\n", []got{{"", "a", false}, {"", "b", false}, {"", "c", false}}},
 		{"no space", "event:error\ndata:{}\n\n", []got{{"error", "{}", false}}},
-		{"one space is eaten, one kept", "data:  x\n\n", []got{{"", " x", false}}},
+		{"I136 one space is eaten, one kept", "data:  x\n\n", []got{{"", " x", false}}},
 		{"comments", ": ping\n\n:\n\ndata: a\n: inside\ndata: b\n\n", []got{{"", "a\nb", false}}},
 		{"bare data", "data:\n\ndata\n\n", []got{{"", "", false}, {"", "", false}}},
 		{"name without data", "event: ping\n\ndata: a\n\n", []got{{"", "a", false}}},
