@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -149,13 +150,22 @@ func (s *stage) cast(kind, name string, p part) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	p.Log = s.base + "/home/heard-" + name
+	p.Log = s.notes(kind, name)
 	data, err := json.Marshal(p)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.put("home/"+name+".json", string(data))
 	return fmt.Sprintf(`"command":%q,"args":[%q,%q],"env":{"GORACE":"atexit_sleep_ms=0"}`, self, kind, s.base+"/home/"+name+".json")
+}
+
+// notes is where a player writes what it is told. A server is confined, and can write
+// in the workspace alone.
+func (s *stage) notes(kind, name string) string {
+	if kind == playServer {
+		return s.dir + "/heard-" + name
+	}
+	return s.base + "/home/heard-" + name
 }
 
 // configure returns the extension's entry in the settings.
@@ -166,7 +176,11 @@ func (s *stage) configure(p player) string {
 
 // heard returns what a player was told, each line with the player's name before it.
 func (s *stage) heard(name string) []string {
-	data, err := os.ReadFile(s.base + "/home/heard-" + name)
+	kind := playServer
+	if slices.Contains(s.players, name) {
+		kind = playExtension
+	}
+	data, err := os.ReadFile(s.notes(kind, name))
 	if err != nil && !os.IsNotExist(err) {
 		s.t.Fatal(err)
 	}

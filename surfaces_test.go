@@ -61,6 +61,8 @@ type stage struct {
 	// tools and hooks are compiled in, where the surface can have any.
 	tools []abhed.Tool
 	hooks []abhed.Hook
+	// ran holds what the tools were called with.
+	ran []string
 	// person answers about calls; nil is nobody.
 	person func(q asked) said
 }

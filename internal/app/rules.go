@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/policy"
@@ -14,6 +16,7 @@ import (
 func (e *engine) makeRules(context.Context) error {
 	l := e.o.loaded
 	known := knownTools(e.main.tools)
+	known.MCPServers = slices.Sorted(maps.Keys(l.MCP)) // a rule may name one that is down, or disabled
 	set, found := policy.Compile(policy.RuleLists{
 		Deny: restrictions(l.Permissions.Deny, e.sys.home()), Ask: restrictions(l.Permissions.Ask, e.sys.home()), Allow: ruleTexts(l.Permissions.Allow),
 	}, known)
