@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -71,6 +72,75 @@ func TestMutatingCallRunsAlone(t *testing.T) {
 	}
 	if worst.Load() != 1 {
 		t.Errorf("a write ran beside %d other calls", worst.Load()-1)
+	}
+}
+
+// TestMutatingCallsOfTwoAgents runs two loops that share Serial: their reads run side
+// by side, each waiting for the other's, their writes one by one.
+func TestMutatingCallsOfTwoAgents(t *testing.T) {
+	var reads, agents sync.WaitGroup
+	reads.Add(2)
+	var serial sync.Mutex
+	var writing, worst, wrote atomic.Int64
+	run := func(_ context.Context, g tool.Grant) tool.Result {
+		if g.Call().Tool == "read" {
+			reads.Done()
+			reads.Wait()
+			return tool.OK("")
+		}
+		worst.Store(max(worst.Load(), writing.Add(1)))
+		runtime.Gosched()
+		writing.Add(-1)
+		wrote.Add(1)
+		return tool.OK("")
+	}
+	for range 2 {
+		replies := []any{calls("read", "{}")}
+		for range 100 {
+			replies = append(replies, calls("write", "{}"))
+		}
+		b := setup(t, run, append(replies, says("done"))...)
+		b.opts.Serial = &serial
+		agents.Go(func() {
+			if res := b.run(t.Context()); res.Reason != agent.ReasonCompleted {
+				t.Errorf("the run ended with %s (%s)", res.Reason, res.Detail)
+			}
+		})
+	}
+	agents.Wait()
+	if worst.Load() != 1 || wrote.Load() != 200 {
+		t.Errorf("%d of %d writes ran at once", worst.Load(), wrote.Load())
+	}
+}
+
+// TestCallsAreJudgedOnTheStateTheyMeet holds that a call is judged only once every
+// mutating call before it has ended, and a reading one beside those that read.
+func TestCallsAreJudgedOnTheStateTheyMeet(t *testing.T) {
+	var writing atomic.Bool
+	reading := make(chan struct{})
+	run := func(_ context.Context, g tool.Grant) tool.Result {
+		if g.Call().Tool == "read" {
+			<-reading
+			return tool.OK("")
+		}
+		writing.Store(true)
+		runtime.Gosched()
+		writing.Store(false)
+		return tool.OK("")
+	}
+	b := setup(t, run, calls("write", "{}", "read", "{}", "read", "{}", "write", "{}", "read", "{}"), says("done"))
+	b.gate.rule = func(p agent.Proposal) agent.Ruling {
+		if writing.Load() {
+			t.Errorf("%s was judged while a mutating call ran", p.Call.ID)
+		}
+		if p.Call.ID == "c3" { // c2 runs still, and is waited for by c4 alone
+			close(reading)
+		}
+		return nil
+	}
+	want(t, b.run(t.Context()), agent.ReasonCompleted)
+	if len(b.gate.judged) != 5 {
+		t.Errorf("judged %v", b.gate.judged)
 	}
 }
 

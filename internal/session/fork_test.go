@@ -222,13 +222,19 @@ func TestForkOfAnOpenSession(t *testing.T) {
 	s := create(t, st)
 	mustAppend(t, s, started())
 	long := strings.Repeat("long ", 20_000)
-	mustAppend(t, s, &event.UserMessage{Text: long})
+	if _, err := s.AppendDurable(event.Draft{Actor: event.ActorUser, Trust: event.TrustOperator, Payload: &event.UserMessage{Text: long}}); err != nil {
+		t.Fatal(err)
+	}
 	f, err := fork(t, st, s.ID(), 0, ResumeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.state.Messages[0].Text() != long || eventsOf(t, f.Path())[2].Payload.(*event.UserMessage).Text != long {
+	said := eventsOf(t, f.Path())[2]
+	if f.state.Messages[0].Text() != long || said.Payload.(*event.UserMessage).Text != long {
 		t.Error("the long text is lost")
+	}
+	if said.Actor != event.ActorUser || said.Trust != event.TrustOperator || f.state.First != f.state.Messages[0] {
+		t.Errorf("who said it is lost: %s, %s", said.Actor, said.Trust)
 	}
 	mustAppend(t, s, &event.UserMessage{Text: "the origin goes on"})
 	if err := os.RemoveAll(blobDir(s.Path())); err != nil {
