@@ -86,10 +86,13 @@ func (g *Gate) consult(ctx context.Context, at agent.At, q *question) *agent.Say
 	d := &event.HooksDecided{Turn: at.Turn, TurnID: at.TurnID, EventType: string(t), EventID: q.event.ID, Outcome: "none"}
 	say := &agent.Say{}
 	out, err := g.o.Backends.h.Dispatch(ctx, q.event, q.caps, nil, harness.DispatchOptions{HoldObservers: true})
-	if err != nil {
+	switch {
+	case errors.Is(err, harness.ErrClosed):
+		interrupt(say, d, "the session ended while the backends were asked")
+	case err != nil:
 		g.recordBug(err)
 		refuse(say, d, "gate backends", harness.SyntheticReason, "internal")
-	} else {
+	default:
 		d.Asked = askedBackends(out, t)
 		g.recordFailures(ctx, out, t)
 		g.weigh(out, q, say, d)
@@ -121,14 +124,19 @@ func refuse(say *agent.Say, d *event.HooksDecided, by, reason, code string) {
 	d.Injected, d.Later, d.Instructions, d.Request = nil, nil, nil, nil
 }
 
+// interrupt makes say a refusal that nobody decided.
+func interrupt(say *agent.Say, d *event.HooksDecided, reason string) {
+	refuse(say, d, "the harness", reason, "")
+	say.Refusal.Interrupted, d.Outcome = true, "interrupted"
+}
+
 // weigh turns what the backends answered into what the loop does.
 func (g *Gate) weigh(out *harness.Outcome, q *question, say *agent.Say, d *event.HooksDecided) {
 	d.Messages = cleaned(out.Messages)
 	denial := out.Denial()
 	switch {
 	case out.Interrupted:
-		refuse(say, d, "the harness", "it was cancelled while the backends were asked", "")
-		say.Refusal.Interrupted, d.Outcome = true, "interrupted"
+		interrupt(say, d, "it was cancelled while the backends were asked")
 		return
 	case denial != nil:
 		code := denial.Code

@@ -115,7 +115,7 @@ func TestDecisionsAtMomentsAreOnDisk(t *testing.T) {
 }
 
 // TestBackendsThatCantBeAddressedRefuse closes the harness: that is no backend's
-// failure, so no policy opens it.
+// failure, so no policy opens it, and nobody's refusal.
 func TestBackendsThatCantBeAddressedRefuse(t *testing.T) {
 	r := newRig(t)
 	fake := ahptest.NewFake(nil)
@@ -132,9 +132,13 @@ func TestBackendsThatCantBeAddressedRefuse(t *testing.T) {
 	g := gate.New(r.opts)
 	_ = h.Close()
 	for _, m := range moments() {
-		if say := g.Ask(t.Context(), agent.At{}, m); say.Refusal == nil || say.Refusal.Reason != harness.SyntheticReason {
+		if say := g.Ask(t.Context(), agent.At{TurnID: "t"}, m); say.Refusal == nil || !say.Refusal.Interrupted || say.Text != "" {
 			t.Errorf("%s: %+v", m.EventType(), say)
 		}
+	}
+	// An event that the protocol doesn't allow is a defect of ours, which refuses too.
+	if say := g.Ask(t.Context(), agent.At{}, &agent.TurnStart{Item: "m1", Text: "said"}); say.Refusal == nil || say.Refusal.Reason != harness.SyntheticReason {
+		t.Errorf("%+v", say)
 	}
 }
 
