@@ -98,6 +98,7 @@ func levels() []level {
 		{pattern: "", level: 13},
 		{pattern: "cmd/*", level: 14},
 		{pattern: "internal/repotest", level: free, testOnly: true},
+		{pattern: "docs", level: free, testOnly: true},
 		{pattern: "bench", level: free, testOnly: true},
 		{pattern: "bench/*", level: free, testOnly: true},
 		{pattern: "e2e", level: free, testOnly: true},
