@@ -44,6 +44,32 @@ func TestCrashInACall(t *testing.T) {
 	}
 }
 
+// TestRestartsAreForgiven: a server that worked for long may end as often as it likes.
+func TestRestartsAreForgiven(t *testing.T) {
+	t.Parallel()
+	r := start(t, mcp.Options{}, server(t, "s", script{Tools: named("crash", "echo")}))
+	for range 2 {
+		r.fails("mcp__s__crash", `{}`, "exit code 3")
+	}
+	r.works("mcp__s__echo", `{}`, "echo")
+	for range 4 {
+		r.Age(10 * time.Minute)
+		r.fails("mcp__s__crash", `{}`, "exit code 3")
+		if st := r.States()[0]; st.State != mcp.StateEnded {
+			t.Errorf("state %+v", st)
+		}
+		r.works("mcp__s__echo", `{}`, "echo")
+	}
+	if st := r.States()[0]; st.Restarts != 6 {
+		t.Errorf("state %+v", st)
+	}
+	r.Age(9 * time.Minute)
+	r.fails("mcp__s__crash", `{}`, "exit code 3")
+	r.fails("mcp__s__crash", `{}`, "exit code 3")
+	r.fails("mcp__s__crash", `{}`, "exit code 3")
+	r.fails("mcp__s__echo", `{}`, "stays down for the rest of the session")
+}
+
 func TestTimeoutAndInterrupt(t *testing.T) {
 	t.Parallel()
 	log := logFile(t)

@@ -84,8 +84,10 @@ const (
 	// a session.
 	maxAsking = 4
 	maxAsked  = 100
-	// maxRestarts is how often a server that ended is started again.
+	// maxRestarts is how often a server that ended is started again, not counting what
+	// was before a conversation that lasted steady.
 	maxRestarts = 3
+	steady      = 10 * time.Minute
 	// maxNotices is how many remarks on one server are recorded.
 	maxNotices = 200
 	// maxNotice is the size of one of them in bytes.

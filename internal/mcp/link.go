@@ -43,13 +43,14 @@ type link struct {
 
 	work    *run.Group
 	closing atomic.Bool
+	born    time.Time
 	dead    chan struct{} // closed when the conversation has ended and cause is set
 	cause   string
 }
 
 // dial starts the server or connects to it and agrees on the protocol.
 func (s *server) dial(ctx context.Context, version string) (*link, error) {
-	l := &link{server: s, work: run.New(context.Background()), dead: make(chan struct{})}
+	l := &link{server: s, born: time.Now(), work: run.New(context.Background()), dead: make(chan struct{})}
 	transport, err := l.transport()
 	if err != nil {
 		return nil, err

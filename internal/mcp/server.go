@@ -32,7 +32,8 @@ type server struct {
 	stale    bool // the list may have changed
 	failed   string
 	lastErr  string
-	restarts int
+	restarts int // all of them
+	recent   int // those that count: see spent
 	diedAt   time.Time
 	latency  time.Duration
 	notices  int
@@ -162,14 +163,24 @@ func (s *server) ready(ctx context.Context) (*link, error) {
 	return l, nil
 }
 
+// spent returns how many restarts count against the limit. One that worked long
+// enough has them forgiven: a session over HTTP may just have expired. The caller holds
+// mu.
+func (s *server) spent() int {
+	if s.link != nil && s.diedAt.Sub(s.link.born) >= steady {
+		return 0
+	}
+	return s.recent
+}
+
 // again starts a server that ended. Its caller has the turn.
 func (s *server) again(ctx context.Context, old *link) (*link, error) {
 	s.mu.Lock()
-	n, cause := s.restarts, s.lastErr
+	n, cause := s.spent(), s.lastErr
 	wait := time.Until(s.diedAt.Add(restartPause << n))
 	s.mu.Unlock()
 	if n == maxRestarts {
-		return nil, fmt.Errorf("it was started again %d times and ended each time, so it stays down for the rest of the session. The last cause: %s", n, cause)
+		return nil, fmt.Errorf("it was started again %d times and ended soon each time, so it stays down for the rest of the session. The last cause: %s", n, cause)
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -182,7 +193,7 @@ func (s *server) again(ctx context.Context, old *link) (*link, error) {
 		old.close()
 	}
 	s.mu.Lock()
-	s.restarts++
+	s.restarts, s.recent = s.restarts+1, n+1
 	s.link = nil
 	s.mu.Unlock()
 	list, err := s.open(ctx)
@@ -196,7 +207,7 @@ func (s *server) again(ctx context.Context, old *link) (*link, error) {
 		s.notice("warning", "it could not be started again: "+err.Error())
 		return nil, err
 	}
-	s.notice("info", fmt.Sprintf("it was started again (%d of at most %d times)", n+1, maxRestarts))
+	s.notice("info", fmt.Sprintf("it was started again (%d of at most %d times in a row)", n+1, maxRestarts))
 	s.compare(list)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -351,7 +362,7 @@ func (s *server) state() State {
 		st.State = StateFailed
 	case s.link == nil || s.link.over():
 		st.State = StateEnded
-		if s.restarts == maxRestarts {
+		if s.spent() == maxRestarts {
 			st.State = StateFailed
 		}
 	case s.link.child != nil:
