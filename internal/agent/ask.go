@@ -32,6 +32,9 @@ func (l *Loop) ask(ctx context.Context) (*reply, *end) {
 		}
 		m := l.Model()
 		client := m.Client
+		if req, e = l.sendable(req, m); e != nil {
+			return nil, e
+		}
 		sent := event.ModelRequested{Turn: l.turn, Attempt: n, Model: client.Name(), Messages: len(req.Messages)}
 		if _, err := l.o.Log.Append(system(&sent)); err != nil {
 			return nil, recordFailed(err)

@@ -16,7 +16,8 @@ type Model struct {
 	// Window is the tokens of request and reply together, Output those of a reply; 0
 	// is unknown.
 	Window, Output int64
-	// Images says that the model takes images.
+	// Images says that the model takes images. Else those of the conversation aren't
+	// sent.
 	Images bool
 }
 

@@ -118,6 +118,7 @@ type Loop struct {
 	refusals refusals
 	system   string          // with what extensions added for this run
 	told     map[string]bool // the limits of which the agent knows that little is left
+	images   bool            // there are or were some
 	misfits  int             // answers of this run that didn't fit the schema
 	reducing reducing
 
@@ -183,6 +184,7 @@ func New(o Options) *Loop {
 func (l *Loop) push(m *model.Message) {
 	l.messages = append(l.messages, m)
 	l.reducing.bytes += size(m)
+	l.images = l.images || hasImages(m)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

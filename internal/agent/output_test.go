@@ -125,7 +125,7 @@ func TestImagesInPrompts(t *testing.T) {
 				return nil
 			}}
 		}
-		b.opts.Model.Window, b.opts.Context.Auto = 16000, true
+		b.opts.Model.Window, b.opts.Model.Images, b.opts.Context.Auto = 16000, true, true
 		l := agent.New(b.opts)
 		want(t, l.Run(t.Context(), agent.Prompt{Text: "look", Images: []event.Image{png, jpeg}}), agent.ReasonCompleted)
 		want(t, l.Run(t.Context(), agent.Prompt{Text: "again"}), agent.ReasonCompleted)
@@ -141,4 +141,49 @@ func TestImagesInPrompts(t *testing.T) {
 			t.Errorf("two images and a few words count %d tokens", n)
 		}
 	}
+}
+
+// TestImagesAreNotSentToAModelWithoutThem switches to a model that takes none, with an
+// image of a prompt and one of a result in the conversation, and back.
+func TestImagesAreNotSentToAModelWithoutThem(t *testing.T) {
+	png := event.Image{MediaType: "image/png", Data: "QUJD"}
+	b := setup(t, nil, calls("read", "{}"), calls("read", "{}"), says("done"), says("done"))
+	b.opts.Model.Images = true
+	b.opts.Gate = imageGate{b.gate, []event.Image{png}}
+	l := agent.New(b.opts)
+	other := &fakeModel{name: "other/model"}
+	run := func(m *fakeModel, takes bool) []string {
+		l.SetModel(agent.Model{Client: m, Images: takes})
+		want(t, l.Run(t.Context(), agent.Prompt{Text: "look", Images: []event.Image{png}}), agent.ReasonCompleted)
+		return imagesOf(m.last().Messages)
+	}
+	w := []string{"user image/png", "result image/png", "result image/png"}
+	if got := run(b.model, true); !slices.Equal(got, w) {
+		t.Errorf("the first model was sent %v, want %v", got, w)
+	}
+	other.replies = []any{calls("read", "{}"), says("done")}
+	got := run(other, false)
+	sent := texts(other.last().Messages)
+	if len(got) != 0 || !strings.Contains(sent[0], "look[abhed] An image was here") || !strings.Contains(sent[2], "did c1\n[abhed] An image was here") {
+		t.Errorf("the other model was sent %v, %q", got, sent)
+	}
+	if n := notices(b.log); strings.Count(n, "other/model isn't known to take images") != 1 {
+		t.Errorf("notices %q", n)
+	}
+	w = append(w, "user image/png", "result image/png", "user image/png")
+	if got := run(b.model, true); !slices.Equal(got, w) {
+		t.Errorf("back again the first model was sent %v, want %v", got, w)
+	}
+}
+
+// imageGate gives every result images.
+type imageGate struct {
+	agent.Gate
+	images []event.Image
+}
+
+func (g imageGate) Finish(ctx context.Context, o agent.Outcome) (agent.Final, error) {
+	f, err := g.Gate.Finish(ctx, o)
+	f.Images = g.images
+	return f, err
 }
