@@ -23,9 +23,9 @@ const patient = 90 * time.Second
 
 // stage is a home, a workspace and a model server for a service.
 type stage struct {
-	t         testing.TB
-	home, dir string
-	server    *modeltest.Server
+	t                testing.TB
+	home, dir, state string
+	server           *modeltest.Server
 }
 
 // newStage sets up what a service finds. The server is strict: a history that a
@@ -36,7 +36,7 @@ func newStage(t testing.TB, turns ...modeltest.Turn) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{t: t, home: filepath.Join(base, "home"), dir: filepath.Join(base, "ws"), server: modeltest.New(t, turns...)}
+	s := &stage{t: t, home: filepath.Join(base, "home"), dir: filepath.Join(base, "ws"), state: filepath.Join(base, "state"), server: modeltest.New(t, turns...)}
 	for _, d := range []string{s.home, s.dir} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func (s *stage) said(n int) []string {
 // command returns the command as a process in the stage's home.
 func (s *stage) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(self(s.t), args...)
-	cmd.Env = []string{asCommand + "=1", "HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "ABHED_BASE_URL=" + s.server.URL, "ABHED_MODEL=test"}
+	cmd.Env = []string{asCommand + "=1", "HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + s.state, "ABHED_BASE_URL=" + s.server.URL, "ABHED_MODEL=test"}
 	return cmd
 }
 
@@ -112,14 +112,20 @@ func (s *stage) verified(session string) {
 	}
 }
 
-// recorded returns the events of a session's record.
-func (s *stage) recorded(session string) []event.Event {
+// record returns the file of a session, "*" for the only one.
+func (s *stage) record(session string) string {
 	s.t.Helper()
-	files, err := filepath.Glob(filepath.Join(s.home, ".local/state/abhed/sessions/*", session+".jsonl"))
+	files, err := filepath.Glob(filepath.Join(s.state, "abhed/sessions/*", session+".jsonl"))
 	if err != nil || len(files) != 1 {
 		s.t.Fatalf("records of %s: %v, %v", session, files, err)
 	}
-	data, err := os.ReadFile(files[0])
+	return files[0]
+}
+
+// recorded returns the events of a session's record.
+func (s *stage) recorded(session string) []event.Event {
+	s.t.Helper()
+	data, err := os.ReadFile(s.record(session))
 	if err != nil {
 		s.t.Fatal(err)
 	}
