@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
+	"testing"
 
 	"github.com/abhed/abhed/ahp"
+	"github.com/abhed/abhed/ahp/backend"
 	"github.com/abhed/abhed/internal/control"
+	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/model/modeltest"
 	"github.com/abhed/abhed/internal/strictjson"
 )
@@ -144,5 +148,117 @@ func elicitations() []enforced {
 		{on: answer, effect: ahp.EffectMessage, say: always(&ahp.Notice{Text: "NOTICE"}), want: told},
 		{on: answer, effect: ahp.EffectModify, op: "merge", say: always(modify(ahp.TargetContent, ahp.OpMerge, ahp.Raw(`{"age":7}`))), want: merged},
 		{on: answer, effect: ahp.EffectModify, op: "replace", say: always(modify(ahp.TargetContent, ahp.OpReplace, ahp.Raw(`{"name":"bob"}`))), want: replaced},
+	}
+}
+
+// TestFormsAreJudgedInOrder has two backends around one form: the second sees what the
+// first let through, the answer it gets is what the person filled in, and the server is
+// told what the last one made of it.
+func TestFormsAreJudgedInOrder(t *testing.T) {
+	s := asking()
+	w := s.world(t)
+	gives := func(e ahp.Effect) *listener {
+		return &listener{judge: func(_ context.Context, q *ahp.Intercept) ([]ahp.Effect, error) {
+			if q.Event.Type == ahp.UserElicitationResult {
+				return backend.Answer(q, e)
+			}
+			return nil, nil
+		}}
+	}
+	first, second := gives(modify(ahp.TargetContent, ahp.OpMerge, ahp.Raw(`{"age":7}`))), gives(modify(ahp.TargetContent, ahp.OpMerge, ahp.Raw(`{"name":"bob"}`)))
+	both := intercept("user.*", "fail-closed")
+	w.hooks("org.test.one", first.serve(t), both, "org.test.two", second.serve(t), both)
+	p := ann()
+	r := w.driven(t.Context(), control.Start{Asker: p}, nil)
+	want := s.want
+	want.sent = []string{`it was told {"action":"accept","content":{"age":7,"name":"bob"}}`}
+	want.check(w, r)
+	if q := p.questions(); len(q) != 1 || q[0].From != "mcp srv" || q[0].Text != "WHO is it?" || !strings.Contains(string(q[0].Schema), `"age"`) {
+		t.Errorf("the person was asked %+v", q)
+	}
+	for l, want := range map[*listener]string{first: `{"action":"accept","content":{"name":"ann"}}`, second: `{"action":"accept","content":{"age":7,"name":"ann"}}`} {
+		request, answer := l.of(ahp.UserElicitationRequest), l.of(ahp.UserElicitationResult)
+		if len(request) != 1 || len(answer) != 1 || answer[0].ParentEventID != request[0].ID || *answer[0].Elicitation.Result.Text != want {
+			t.Fatalf("%d requests, %d answers: %+v", len(request), len(answer), answer)
+		}
+	}
+}
+
+// TestFormsAnsweredInPlaceOfAPerson never ask the person, who may not even be there;
+// what doesn't fit the form is no answer.
+func TestFormsAnsweredInPlaceOfAPerson(t *testing.T) {
+	tests := map[string]string{
+		`{"action":"accept","content":{"name":"bob"}}`:                  `{"action":"accept","content":{"name":"bob"}}`,
+		`{"action":"cancel"}`:                                           `{"action":"cancel"}`,
+		`{"action":"accept","content":{"name":7}}`:                      `{"action":"decline"}`,
+		`{"action":"accept","content":{"name":"bob","secret":{"a":1}}}`: `{"action":"decline"}`,
+		`"bob"`: `{"action":"decline"}`,
+	}
+	for value, told := range tests {
+		for name, p := range map[string]*person{"a person": ann(), "nobody": nil} {
+			s := asking()
+			w := s.world(t)
+			w.judged(ahp.UserElicitationRequest, func(_ context.Context, q *ahp.Intercept) ([]ahp.Effect, error) {
+				return []ahp.Effect{&ahp.Return{Value: ahp.Raw(value)}}, nil
+			})
+			start := control.Start{}
+			if p != nil {
+				start.Asker = p
+			}
+			r := w.driven(t.Context(), start, nil)
+			want := s.want
+			want.sent = []string{"it was told " + told}
+			want.check(w, r)
+			if p != nil && len(p.questions()) != 0 {
+				t.Errorf("%s, %s: the person was asked", value, name)
+			}
+		}
+	}
+}
+
+// TestInterruptedForms ends the prompt while a person, or a backend, is asked: the
+// server is told nothing that anybody filled in, and the session goes on.
+func TestInterruptedForms(t *testing.T) {
+	for _, on := range []ahp.EventType{"", ahp.UserElicitationRequest, ahp.UserElicitationResult} {
+		t.Run("at "+string(on), func(t *testing.T) {
+			s := asking()
+			w := s.world(t, done())
+			p := ann()
+			judge, asked := hanging(on)
+			w.hooks("org.test.judge", (&listener{judge: judge}).serve(t), intercept("user.elicitation.request", "fail-open")+","+intercept("user.elicitation.result", "fail-open"))
+			waits := asked
+			if on == "" {
+				waits = make(chan struct{}, 1)
+				p.answer = func(ctx context.Context) (control.Reply, error) {
+					waits <- struct{}{}
+					<-ctx.Done()
+					return control.Reply{Text: `{"name":"ann"}`}, nil
+				}
+			}
+			session := w.open(control.Start{Asker: p})
+			answers := make(chan control.Answer, 1)
+			go func() { answers <- session.Prompt(t.Context(), control.Prompt{Text: "do it"}) }()
+			<-waits
+			if !session.Interrupt() {
+				t.Error("nothing ran")
+			}
+			if a := <-answers; a.Reason != "user_interrupt" || a.Text != "" || w.has("marker") {
+				t.Errorf("%+v, marker %t", a, w.has("marker"))
+			}
+			if a := session.Prompt(t.Context(), control.Prompt{Text: "and now"}); a.Text != "done" {
+				t.Errorf("%+v", a)
+			}
+			if all := strings.Join(sent(w.server.Requests()[1]), "\n"); strings.Contains(all, "ann") || !strings.Contains(all, "interrupted") {
+				t.Errorf("the model was sent %s", all)
+			}
+			if err := session.Close(); err != nil {
+				t.Error(err)
+			}
+			for _, e := range w.events(result{record: session.Info().Record}) {
+				if p, ok := e.Payload.(*event.HooksDecided); ok && on != "" && (p.EventType == string(on)) != (p.Outcome == "interrupted") {
+					t.Errorf("the record has %s: %s", p.EventType, p.Outcome)
+				}
+			}
+		})
 	}
 }
