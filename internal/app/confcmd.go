@@ -109,8 +109,9 @@ func checkHere(o SettingsOptions, sys System) (checkedFile, int, error) {
 }
 
 // checkFile checks one file as it would count at its place: the managed one, a
-// project's, or else the user's. What ranks above it is read too, as far as that is
-// sound, because a model may name a provider that stands there.
+// project's, or else the user's. What ranks above it is read too, if that is sound by
+// itself, because a model may name a provider that stands there; a fault that only both
+// together have is reported.
 func checkFile(file string, o SettingsOptions, sys System) (checkedFile, error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
@@ -134,18 +135,10 @@ func checkFile(file string, o SettingsOptions, sys System) (checkedFile, error) 
 	c := checkedFile{Read: []string{abs}}
 	s, err := config.Load(append(above, src))
 	if err != nil {
-		c.Faults = slices.DeleteFunc(faultsOf(err), func(f settingsFault) bool { return f.File != "" && f.File != abs })
-		if len(c.Faults) == 0 { // what is above doesn't fit this file: it is checked alone
-			if s, err = config.Load([]config.Source{src}); err != nil {
-				c.Faults = faultsOf(err)
-			}
-		}
+		c.Faults = faultsOf(err)
+		return c, nil
 	}
-	if s != nil {
-		c.judge(s, sys, abs)
-	} else {
-		c.OK = false
-	}
+	c.judge(s, sys, abs)
 	return c, nil
 }
 

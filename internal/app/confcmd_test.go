@@ -213,6 +213,14 @@ func TestConfigCheckFile(t *testing.T) {
 			}
 		})
 	}
+	// What is above can be what the file doesn't fit.
+	d.managed(`{"sampling": {"top_k": 1}}`)
+	if code, out, _ := d.check(d.put("a.json", `{"model": "openai/x"}`)); code != 1 || !strings.Contains(out, `managed/config.json:1:24: sampling.top_k`) {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	if code, out, _ := d.check(d.put("a.json", `{"model": "anthropic/x"}`)); code != 0 {
+		t.Errorf("exit %d\n%s", code, out)
+	}
 	// A broken file above doesn't hide what is wrong here, nor is it reported.
 	d.managed("{")
 	if code, out, _ := d.check(d.put("a.json", `{"modle": "x/y"}`)); code != 1 || strings.Contains(out, "managed") || !strings.Contains(out, `did you mean "model"?`) {
