@@ -207,7 +207,7 @@ func (e *engine) begin(context.Context) error {
 		workDir = e.state.WorkDir
 	}
 	return e.main.makeLoop(loopState{
-		workDir: workDir, history: e.state.Messages, later: e.state.Later, stubbed: e.state.Stubbed, turn: e.state.Turns, model: e.model,
+		workDir: workDir, history: e.state.Messages, first: e.state.First, newest: e.state.Newest, later: e.state.Later, stubbed: e.state.Stubbed, turn: e.state.Turns, model: e.model,
 	})
 }
 

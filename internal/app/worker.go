@@ -90,9 +90,11 @@ type loopState struct {
 	history []*model.Message
 	later   []string
 	stubbed map[string]string
-	turn    int
-	budget  *agent.Budget
-	model   agent.Model
+	// first and newest are what the person said first and last, which stays.
+	first, newest *model.Message
+	turn          int
+	budget        *agent.Budget
+	model         agent.Model
 }
 
 // makeLoop makes the agent's loop.
@@ -103,7 +105,7 @@ func (w *worker) makeLoop(st loopState) error {
 		Limits: limits(l), Budget: st.budget, Retry: e.retry(), Context: contextOf(l),
 		OnDelta: w.delta, HoldOutput: e.ext != nil && e.ext.WatchesResults(),
 		Memory: w.memory, Keep: w.keep, IDs: e.ids, Serial: &e.serial,
-		WorkDir: st.workDir, History: st.history, Later: st.later, Stubbed: st.stubbed, Turn: st.turn,
+		WorkDir: st.workDir, History: st.history, First: st.first, Newest: st.newest, Later: st.later, Stubbed: st.stubbed, Turn: st.turn,
 	}
 	if e.backends != nil { // else nil, so that the loop builds nothing for them
 		o.Hooks = w.gate
