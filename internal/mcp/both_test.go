@@ -56,15 +56,15 @@ func TestBothStartFails(t *testing.T) {
 		s    script
 		want string
 	}{
-		{"silent", script{Silent: true, Stubborn: true}, "did not answer within 400ms"},
-		{"list hangs", script{ListHangs: true, Stubborn: true}, "did not list its tools within 400ms"},
+		{"silent", script{Silent: true, Stubborn: true}, "did not answer within 2s"},
+		{"list hangs", script{ListHangs: true, Stubborn: true}, "did not list its tools within 2s"},
 		{"list exits", script{ListExits: 9}, "its list of tools could not be read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, serve spawn) {
 				tt.s.Log = logFile(t)
 				cfg, _ := serve(t, "s", tt.s)
-				cfg.StartTimeout = 400 * time.Millisecond
+				cfg.StartTimeout = 2 * time.Second
 				if tt.s.ListExits != 0 {
 					cfg.StartTimeout = 0
 				}

@@ -2,15 +2,20 @@ package edit
 
 import (
 	"fmt"
-	"slices"
 	"sort"
 	"strings"
 
 	"github.com/abhed/abhed/internal/workspace"
 )
 
-// maxListed is how many lines of several occurrences are named.
-const maxListed = 10
+const (
+	// maxListed is how many lines of several occurrences are named.
+	maxListed = 10
+	// maxCounted is how far occurrences are counted where one was expected, maxPlaces
+	// how many are replaced at once.
+	maxCounted = 10_000
+	maxPlaces  = 1_000_000
+)
 
 // apply makes one change in body and returns the new body and the number of places,
 // or a problem in words for the model.
@@ -32,16 +37,24 @@ func (c change) apply(e workspace.Encoding, body string) (next string, places in
 	if oldLF == toLF(new) { // a change of line endings alone: take both as written
 		v, oldLF = rawView(body), old
 	}
-	found := v.find(oldLF)
+	var found []int
+	if c.ReplaceAll {
+		found = v.find(oldLF, len(oldLF), maxPlaces+1)
+	} else {
+		found = v.find(oldLF, 1, maxCounted)
+	}
 	switch {
 	case len(found) == 0:
 		return "", 0, notFound(v.text, oldLF)
 	case len(found) > 1 && !c.ReplaceAll:
-		return "", 0, fmt.Sprintf("old_string occurs %d times, at lines %s. Add lines around it to make it unique, or set replace_all.",
-			len(found), v.lines(found))
-	}
-	if c.ReplaceAll {
-		found = apart(found, len(oldLF))
+		least := ""
+		if len(found) == maxCounted {
+			least = "at least "
+		}
+		return "", 0, fmt.Sprintf("old_string occurs %s%d times, at lines %s. Add lines around it to make it unique, or set replace_all.",
+			least, len(found), v.lines(found))
+	case len(found) > maxPlaces:
+		return "", 0, fmt.Sprintf("old_string occurs more than %d times; use a program to replace that many.", maxPlaces)
 	}
 	return v.replace(found, len(oldLF), new), len(found), ""
 }
@@ -80,30 +93,19 @@ func rawView(body string) view { return view{body: body, text: body, raw: true} 
 // original returns the position in body of a position in text.
 func (v view) original(pos int) int { return pos + sort.SearchInts(v.crlf, pos) }
 
-// find returns where old occurs in text, overlapping occurrences included: a text
-// that overlaps itself isn't unique.
-func (v view) find(old string) []int {
+// find returns where old occurs in text, up to a limit. With a step of 1 overlapping
+// occurrences are among them: a text that overlaps itself isn't unique. With its own
+// length they are apart.
+func (v view) find(old string, step, limit int) []int {
 	var found []int
 	for from := 0; ; {
 		i := strings.Index(v.text[from:], old)
-		if i < 0 {
+		if i < 0 || len(found) == limit {
 			return found
 		}
 		found = append(found, from+i)
-		from += i + 1
+		from += i + step
 	}
-}
-
-// apart drops occurrences that overlap the one before.
-func apart(found []int, length int) []int {
-	end := 0
-	return slices.DeleteFunc(found, func(pos int) bool {
-		if pos < end {
-			return true
-		}
-		end = pos + length
-		return false
-	})
 }
 
 // lines names the lines of positions in text.

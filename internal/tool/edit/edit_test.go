@@ -136,6 +136,32 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestManyOccurrences: a text that is everywhere costs no more than one that is there
+// often.
+func TestManyOccurrences(t *testing.T) {
+	w := newWorld(t)
+	w.put(strings.Repeat("a", 20<<20))
+	for _, tt := range []struct {
+		args m
+		want string
+	}{
+		{m{"old_string": "a", "new_string": "b"}, "occurs at least 10000 times, at lines 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 and 9990 more"},
+		{m{"old_string": "a", "new_string": "b", "replace_all": true}, "occurs more than 1000000 times; use a program"},
+	} {
+		if res := w.run(tt.args); !res.IsError || !strings.Contains(res.Content, tt.want) {
+			t.Errorf("%v: %.200q, want %q", tt.args, res.Content, tt.want)
+		}
+	}
+	w.put(strings.Repeat("a\n", 9_999))
+	if res := w.run(m{"old_string": "a", "new_string": "b"}); !strings.Contains(res.Content, "occurs 9999 times") {
+		t.Errorf("%.200q", res.Content)
+	}
+	w.put(strings.Repeat("aa\r\n", 500_000))
+	if res := w.run(m{"old_string": "a", "new_string": "b", "replace_all": true}); res.IsError || w.get() != strings.Repeat("bb\r\n", 500_000) {
+		t.Errorf("as many as can be replaced: %.200q", res.Content)
+	}
+}
+
 func TestStaleAndMissing(t *testing.T) {
 	w := newWorld(t)
 	if res := w.run(m{"old_string": "a", "new_string": "b"}); !res.IsError || !strings.Contains(res.Content, "Use write") {
