@@ -70,6 +70,14 @@ func (m *diskModel) Stream(ctx context.Context, req *model.Request, onDelta func
 		if msg.Role == event.RoleUser {
 			m.log.need(m.t, fmt.Sprintf("the model was sent %q", msg.Text()), saidTo(msg.Text()))
 		}
+		for _, p := range msg.Parts {
+			if p.ToolResult != nil {
+				m.log.need(m.t, "the model read a result", func(ev event.Payload) bool {
+					e, ok := ev.(*event.ToolEnded)
+					return ok && e.CallID == p.ToolResult.CallID
+				})
+			}
+		}
 	}
 	return m.fakeModel.Stream(ctx, req, onDelta)
 }
@@ -77,7 +85,11 @@ func (m *diskModel) Stream(ctx context.Context, req *model.Request, onDelta func
 // TestCausesAreOnDiskBeforeTheirEffects runs a session whose model, gate and tool
 // each check that what they act on can't be lost any more.
 func TestCausesAreOnDiskBeforeTheirEffects(t *testing.T) {
-	for _, name := range []string{"read", "write"} { // one runs beside others, one alone
+	for _, tt := range []struct {
+		name   string // one runs beside others, one alone
+		others bool   // extensions hear of a reply as soon as a call of it is judged
+	}{{"read", false}, {"write", false}, {"read", true}} {
+		name := tt.name
 		log := &diskLog{}
 		ran := 0
 		run := func(_ context.Context, g tool.Grant) tool.Result {
@@ -86,6 +98,10 @@ func TestCausesAreOnDiskBeforeTheirEffects(t *testing.T) {
 				s, ok := p.(*event.ToolStarted)
 				return ok && s.CallID == g.Call().ID
 			})
+			log.need(t, name+" ran", func(p event.Payload) bool {
+				r, ok := p.(*event.ModelResponded)
+				return ok && len(r.Message.ToolCalls()) == 1
+			})
 			return tool.OK("did it")
 		}
 		cut := says("half")
@@ -93,13 +109,18 @@ func TestCausesAreOnDiskBeforeTheirEffects(t *testing.T) {
 		b := setup(t, run, cut, calls(name, "{}"), says("done"))
 		log.memLog = b.log
 		b.opts.Log, b.opts.Model.Client = log, &diskModel{b.model, t, log}
+		if tt.others {
+			b.opts.Extensions = &fakeExtensions{}
+		}
 		judged := 0
 		b.gate.rule = func(p agent.Proposal) agent.Ruling {
 			judged++
-			log.need(t, "the gate judged a call", func(ev event.Payload) bool {
-				r, ok := ev.(*event.ModelResponded)
-				return ok && r.Turn == p.Turn
-			})
+			if tt.others {
+				log.need(t, "the gate judged a call", func(ev event.Payload) bool {
+					r, ok := ev.(*event.ModelResponded)
+					return ok && r.Turn == p.Turn
+				})
+			}
 			return nil
 		}
 		want(t, agent.New(b.opts).Run(t.Context(), agent.Prompt{Text: "go", Given: []string{"given by a backend"}}), agent.ReasonCompleted)

@@ -185,7 +185,13 @@ func (l *Loop) received(ctx context.Context, r *reply, a Attempt) (*reply, *end)
 	if withheld != "" || len(r.by) > 0 {
 		p.OriginalHash = textHash(original.Text())
 	}
-	if _, err := l.o.Log.AppendDurable(event.Draft{Actor: event.ActorAgent, Trust: event.TrustUntrusted, Payload: p}); err != nil {
+	// What follows a reply, a decision or the end of the turn, takes it to the disk. Only
+	// where others hear of it before that it has to be there now.
+	record := l.o.Log.Append
+	if l.o.Hooks != nil || l.o.Extensions != nil {
+		record = l.o.Log.AppendDurable
+	}
+	if _, err := record(event.Draft{Actor: event.ActorAgent, Trust: event.TrustUntrusted, Payload: p}); err != nil {
 		l.answer, l.answerItem, l.lastText = nil, "", ""
 		return nil, recordFailed(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/abhed/abhed/internal/agent"
 	"github.com/abhed/abhed/internal/control"
 	"github.com/abhed/abhed/internal/event"
+	"github.com/abhed/abhed/internal/extension"
 	"github.com/abhed/abhed/internal/gate"
 	"github.com/abhed/abhed/internal/model"
 	"github.com/abhed/abhed/internal/policy"
@@ -142,10 +143,12 @@ func TestACancelledCallIsOnDisk(t *testing.T) {
 	}
 }
 
-// TestOutcomesAreOnDiskBeforeTheModelReadsThem finishes calls; the loop sends what
-// is returned to the model.
-func TestOutcomesAreOnDiskBeforeTheModelReadsThem(t *testing.T) {
+// TestOutcomesAreOnDiskBeforeOthersHearOfThem finishes calls where there are extensions;
+// where there are none the end of the turn takes outcomes to the disk, which the loop's
+// tests hold.
+func TestOutcomesAreOnDiskBeforeOthersHearOfThem(t *testing.T) {
 	r := newRig(t)
+	r.opts.Extensions = &extension.Host{}
 	log := &diskLog{memLog: r.log, t: t}
 	r.opts.Log = log
 	g := gate.New(r.opts)

@@ -37,7 +37,13 @@ func (g *Gate) Finish(ctx context.Context, o agent.Outcome) (agent.Final, error)
 		f.e.OriginalHash = hex.EncodeToString(sum[:])
 	}
 	f.e.Content, f.e.IsError = f.content, f.isError
-	if _, err := g.o.Log.AppendDurable(event.Draft{Actor: event.ActorTool, Trust: event.TrustUntrusted, Payload: &f.e}); err != nil {
+	// The end of the turn takes it to the disk, before the model reads it. Only where
+	// others hear of it before that it has to be there now.
+	record := g.o.Log.Append
+	if g.o.Extensions != nil || g.o.Backends != nil {
+		record = g.o.Log.AppendDurable
+	}
+	if _, err := record(event.Draft{Actor: event.ActorTool, Trust: event.TrustUntrusted, Payload: &f.e}); err != nil {
 		return agent.Final{}, err
 	}
 	g.filesChanged(ctx, o)
