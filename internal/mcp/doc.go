@@ -80,6 +80,10 @@ const (
 	// maxSending is how many messages may wait for a server to take them. One that asks
 	// and doesn't read the answers gets here.
 	maxSending = 128
+	// maxRounds is how often one call may be answered with questions, maxInputs how many
+	// those are each time.
+	maxRounds = 10
+	maxInputs = 16
 	// maxAsking and maxAsked bound the questions of one server: at the same time, and in
 	// a session.
 	maxAsking = 4

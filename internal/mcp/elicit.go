@@ -72,24 +72,19 @@ func (c *calls) hold() (ctx context.Context, release func(), refused string) {
 	}, ""
 }
 
-// elicit answers a question of the server. It declines what nobody can be asked:
-// a question without a call that it could belong to, one that isn't a form, and one
-// that is none.
-func (s *server) elicit(ctx context.Context, params *sdk.ElicitParams) (*sdk.ElicitResult, error) {
+// elicit answers a question of the server, whose params are raw. It declines what
+// nobody can be asked: a question without a call that it could belong to, one that
+// isn't a form, and one that is none.
+func (s *server) elicit(ctx context.Context, raw jsontext.Value) (*sdk.ElicitResult, error) {
 	decline := func(format string, a ...any) (*sdk.ElicitResult, error) {
 		s.remark("its question was declined: " + fmt.Sprintf(format, a...))
 		return &sdk.ElicitResult{Action: ElicitDecline}, nil
 	}
-	if params == nil {
+	if raw == nil {
 		return decline("it has no params")
 	}
-	raw, whole := unwrap(params.Meta)
-	if !whole { // asked within the result of a call, which screen leaves alone
-		text, err := strictjson.Marshal(map[string]any{"mode": "form", "message": params.Message, "requestedSchema": params.RequestedSchema})
-		if err != nil || params.URL != "" {
-			return decline("only forms are answered")
-		}
-		raw = text
+	if s.host.opts.Elicit == nil {
+		return decline("nobody can be asked")
 	}
 	q, err := elicitation.ParseRequest(raw)
 	switch {
@@ -119,7 +114,7 @@ func (s *server) elicit(ctx context.Context, params *sdk.ElicitParams) (*sdk.Eli
 	case err != nil:
 		return decline("it could not be put: %v", err)
 	}
-	return s.checkedAnswer(answer, q, whole)
+	return s.checkedAnswer(answer, q)
 }
 
 // formSchema returns the schema in the params of a form.
@@ -132,9 +127,8 @@ func formSchema(params []byte) []byte {
 }
 
 // checkedAnswer turns an answer into the SDK's, declining one that the form
-// doesn't allow. Numbers stay as they were written if exact; else the SDK checks the
-// content once more and has to be able to read it.
-func (s *server) checkedAnswer(a ElicitAnswer, q *elicitation.Request, exact bool) (*sdk.ElicitResult, error) {
+// doesn't allow. Numbers stay as they were written.
+func (s *server) checkedAnswer(a ElicitAnswer, q *elicitation.Request) (*sdk.ElicitResult, error) {
 	whole := map[string]any{"action": a.Action}
 	if a.Action == ElicitAccept {
 		whole["content"] = jsontext.Value(a.Content)
@@ -154,9 +148,6 @@ func (s *server) checkedAnswer(a ElicitAnswer, q *elicitation.Request, exact boo
 	content, ok := whole["content"].(jsontext.Value)
 	if !ok {
 		return res, nil
-	}
-	if !exact {
-		return res, strictjson.Unmarshal(content, &res.Content, strictjson.Options{})
 	}
 	var members map[string]jsontext.Value
 	if err := strictjson.Unmarshal(content, &members, strictjson.Options{}); err != nil {

@@ -249,6 +249,8 @@ func (f *fake) call(m *message) {
 		f.result(m, "%s", text("told"))
 	case "flood":
 		f.flood()
+	case "inputs":
+		f.inputs(m, p.Arguments)
 	case "askmany":
 		f.askMany(m, 10)
 	case "huge":

@@ -32,7 +32,7 @@ type roundTripper struct {
 	send func() (sent func(), err error)
 	// broken notes that there is no going on and ends the session.
 	broken func(error) error
-	// status is that of the last response that was an error.
+	// status is that of the last response to a message if it was an error, else 0.
 	status *atomic.Int64
 	// sideWait bounds the wait for an event stream to open, endWait that for a
 	// goodbye: for neither does anybody wait with a time-out of their own.
@@ -147,8 +147,12 @@ func (rt *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	if resp.StatusCode >= 400 {
-		rt.status.Store(int64(resp.StatusCode))
+	if req.Method == http.MethodPost { // a server without a stream of its own refuses GET, which is no fault
+		code := int64(resp.StatusCode)
+		if code < 400 {
+			code = 0
+		}
+		rt.status.Store(code)
 	}
 	if mark, ok := req.Context().Value(lostKey{}).(*atomic.Bool); ok && resp.StatusCode == http.StatusNotFound {
 		mark.Store(true)

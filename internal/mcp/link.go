@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -31,8 +32,8 @@ type link struct {
 	// child and conn are of a process.
 	child *proc.Child
 	conn  *stdio
-	// cut ends all requests of an HTTP session; status is that of the last response
-	// that was an error.
+	// cut ends all requests of an HTTP session; status is that of the last response to a
+	// message if it was an error, else 0.
 	cut    context.CancelFunc
 	idle   func()
 	status atomic.Int64
@@ -119,18 +120,28 @@ func (s *server) client() *sdk.Client {
 	}
 	if s.host.opts.Elicit != nil {
 		o.Capabilities.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}
-		o.ElicitationHandler = func(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-			return s.elicit(ctx, req.Params)
+		// Its being there makes the SDK say that questions are answered; guard answers.
+		o.ElicitationHandler = func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+			return &sdk.ElicitResult{Action: ElicitDecline}, nil
 		}
 	}
 	c := sdk.NewClient(&sdk.Implementation{Name: "abhed", Version: s.host.opts.Version}, o)
-	for _, dir := range s.host.opts.Roots {
-		u := url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}
-		//lint:ignore SA1019 see above
-		c.AddRoots(&sdk.Root{URI: u.String(), Name: filepath.Base(dir)})
-	}
+	//lint:ignore SA1019 see above
+	c.AddRoots(s.roots()...)
 	c.AddReceivingMiddleware(s.guard)
 	return c
+}
+
+// roots are the folders that a server is told of.
+//
+//lint:ignore SA1019 see client
+func (s *server) roots() (out []*sdk.Root) {
+	for _, dir := range s.host.opts.Roots {
+		u := url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}
+		//lint:ignore SA1019 see client
+		out = append(out, &sdk.Root{URI: u.String(), Name: filepath.Base(dir)})
+	}
+	return out
 }
 
 // guard stands before everything that the SDK does with a server's request: a panic
@@ -140,7 +151,11 @@ func (s *server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
 		fail := run.Protect(func() error {
 			if q, ok := req.(*sdk.ElicitRequest); ok && s.host.opts.Elicit != nil {
-				answer, aerr := s.elicit(ctx, q.Params)
+				var asked jsontext.Value
+				if q.Params != nil {
+					asked, _ = unwrap(q.Params.Meta) // hear wraps every one
+				}
+				answer, aerr := s.elicit(ctx, asked)
 				if err = aerr; err == nil {
 					res = answer
 				}

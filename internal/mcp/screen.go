@@ -115,6 +115,7 @@ type outcome struct {
 	Content    jsontext.Value `json:"content,omitzero"`
 	Structured jsontext.Value `json:"structuredContent,omitzero"`
 	Asks       jsontext.Value `json:"inputRequests,omitzero"`
+	State      jsontext.Value `json:"requestState,omitzero"`
 	IsError    jsontext.Value `json:"isError,omitzero"`
 }
 
@@ -161,7 +162,7 @@ func wrapResult(result jsontext.Value) jsontext.Value {
 		}
 	}
 	if o.Tools.Kind() != '[' {
-		if o.Asks != nil || o.Content == nil && o.Structured == nil {
+		if o.Asks == nil && o.Content == nil && o.Structured == nil {
 			return nil
 		}
 		keep["content"] = jsontext.Value("[]")

@@ -170,18 +170,31 @@ func (t *serverTool) call(ctx context.Context, l *link, args []byte) (res jsonte
 	defer k.stop()
 	s.calls.begin(k)
 	defer s.calls.end(k)
-	out, err := l.session.CallTool(context.WithValue(ctx, lostKey{}, mark), &sdk.CallToolParams{Name: t.original, Arguments: jsontext.Value(args)})
-	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
+	params := &sdk.CallToolParams{Name: t.original, Arguments: jsontext.Value(args)}
+	for round := 1; ; round++ {
+		out, err := l.session.CallTool(context.WithValue(ctx, lostKey{}, mark), params)
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause
+			}
+			return nil, round == 1 && mark.Load() && l.session.ID() != "", err
 		}
-		return nil, mark.Load() && l.session.ID() != "", err
+		raw, ok := unwrap(out.Meta)
+		if !ok {
+			return nil, false, errors.New("its answer is no result of a tool")
+		}
+		next, err := s.nextRound(ctx, params, raw, round)
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				return nil, false, cause
+			}
+			return nil, false, &askError{err}
+		}
+		if next == nil {
+			return raw, false, nil
+		}
+		params = next
 	}
-	raw, ok := unwrap(out.Meta)
-	if !ok {
-		return nil, false, errors.New("its answer is no result of a tool")
-	}
-	return raw, false, nil
 }
 
 // drop ends a session that the server has forgotten and reports whether it is gone.
@@ -199,7 +212,10 @@ func (l *link) drop(ctx context.Context) bool {
 // failed says why a call has no result.
 func (t *serverTool) failed(ctx context.Context, l *link, err error) tool.Result {
 	wire := answered(err)
+	var asked *askError
 	switch {
+	case errors.As(err, &asked):
+		return t.fail("the call was given up, because " + t.server.secrets.clean(cut(visible(asked.Error()), maxNotice)))
 	case errors.Is(err, errTimedOut):
 		res := t.fail(fmt.Sprintf("the server did not answer within %v. The call was cancelled; whether the server did any of it is not known", t.server.cfg.CallTimeout))
 		res.TimedOut = true
