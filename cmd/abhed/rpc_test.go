@@ -301,7 +301,12 @@ func (c *service) wait(what string, is func(spoken) bool) spoken {
 // event returns the next event of a type.
 func (c *service) event(typ event.Type) spoken {
 	c.t.Helper()
-	return c.wait("the event "+string(typ), func(l spoken) bool { return l.typ == "event" && l.event.Payload.Type() == typ })
+	return c.wait("the event "+string(typ), is(typ))
+}
+
+// is tells the events of a type.
+func is(typ event.Type) func(spoken) bool {
+	return func(l spoken) bool { return l.typ == "event" && l.event.Payload.Type() == typ }
 }
 
 // send sends lines as they are.
