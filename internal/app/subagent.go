@@ -126,6 +126,7 @@ func (w *worker) equip(parent *worker, r task.Request) error {
 		return err
 	}
 	w.makeGate()
+	w.gate.SetModel(m.Client.Name())
 	return w.makeLoop(loopState{workDir: w.scope.roots[0], budget: parent.loop.Budget(), model: m})
 }
 
