@@ -173,29 +173,63 @@ func which(i, of int) string {
 }
 
 // excerpt shows the lines of the new text that differ from the old, with two lines
-// around them.
+// around them. It looks at the texts as they are: a list of their lines would take up
+// far more room than they do.
 func excerpt(old, body string) string {
-	was, is := strings.SplitAfter(old, "\n"), strings.SplitAfter(body, "\n")
-	start := 0
-	for start < len(was) && start < len(is) && was[start] == is[start] {
-		start++
+	start, end := differing(old, body)
+	from, to := start, end
+	for range 2 {
+		if from > 0 {
+			from = strings.LastIndexByte(body[:from-1], '\n') + 1
+		}
+		to = lineEnd(body, to)
 	}
-	end := 0
-	for end < len(was)-start && end < len(is)-start && was[len(was)-1-end] == is[len(is)-1-end] {
-		end++
+	number := 1 + strings.Count(body[:from], "\n")
+	last := number + strings.Count(body[from:to], "\n")
+	if to > from && body[to-1] == '\n' {
+		last--
 	}
-	from, to := max(0, start-2), min(len(is), len(is)-end+2)
 	var b strings.Builder
-	for i := from; i < to; i++ {
-		if i == from+40 {
-			fmt.Fprintf(&b, "(and %d more lines up to line %d)\n", to-i, to)
+	shown := 0
+	for line := range strings.Lines(body[from:to]) {
+		if shown == 40 {
+			fmt.Fprintf(&b, "(and %d more lines up to line %d)\n", last-number+1, last)
 			break
 		}
-		if line := strings.TrimRight(is[i], "\r\n"); i < len(is)-1 || line != "" {
-			fmt.Fprintf(&b, "%d\t%s\n", i+1, clip(line, 300))
-		}
+		fmt.Fprintf(&b, "%d\t%s\n", number, clip(strings.TrimRight(line, "\r\n"), 300))
+		number, shown = number+1, shown+1
 	}
 	return b.String()
+}
+
+// differing returns where in body the lines begin and end that differ from old.
+func differing(old, body string) (start, end int) {
+	for start < len(old) && start < len(body) && old[start] == body[start] {
+		start++
+	}
+	if start < len(old) || start < len(body) {
+		start = strings.LastIndexByte(body[:start], '\n') + 1
+	}
+	same := 0
+	for same < len(old)-start && same < len(body)-start && old[len(old)-1-same] == body[len(body)-1-same] {
+		same++
+	}
+	for same > 0 { // down to what is whole lines of both
+		o, n := len(old)-same, len(body)-same
+		if (o == start || old[o-1] == '\n') && (n == start || body[n-1] == '\n') {
+			break
+		}
+		same = len(body) - lineEnd(body, n)
+	}
+	return start, len(body) - same
+}
+
+// lineEnd returns where the line at a position ends, its newline included.
+func lineEnd(s string, pos int) int {
+	if i := strings.IndexByte(s[pos:], '\n'); i >= 0 {
+		return pos + i + 1
+	}
+	return len(s)
 }
 
 // clip cuts a line for showing.
