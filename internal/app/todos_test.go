@@ -63,7 +63,11 @@ func TestTaskListsAreTakenWhole(t *testing.T) {
 		}
 	}
 	var got []string
+	turn := payloads[*event.HooksDecided](events)[0].TurnID
 	for _, e := range l.events {
+		if e.Turn == nil || e.Turn.ID != turn || turn == "" {
+			t.Errorf("%s is in the turn %+v, the record has %q", e.Type, e.Turn, turn)
+		}
 		when := "before"
 		if e.Type == ahp.TaskChangeAfter {
 			when = "after"

@@ -210,7 +210,9 @@ func told(t *testing.T, w *world, l *listener) {
 	check(len(said) == 5 && strings.Contains(said[0], "mcp__srv__ask") && said[1] == "mcp srv asks: WHO is it?" && said[2] == "agent asks: WHY?" && strings.Contains(said[3], "completed"), "attention %q", said)
 	list := l.of(ahp.TaskChangeBefore)
 	check(list[0].Task.Prior == nil && string(list[2].Task.Prior) == string(list[0].Task.Change) && list[2].Task.ID == list[0].Task.ID && list[4].Task.ID == list[1].Task.ID, "tasks %+v", list)
-	for _, e := range list {
+	turn := l.of(ahp.TurnStart)[0].Turn.ID
+	for _, e := range append(list, l.of(ahp.TaskChangeAfter)...) {
+		check(e.Turn != nil && e.Turn.ID == turn, "%s is in the turn %+v, want %s", e.Type, e.Turn, turn)
 		check(e.Session.Agent.ID == "main" && e.Session.Agent.Type == "", "agent %+v", e.Session.Agent)
 	}
 }

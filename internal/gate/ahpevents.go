@@ -115,6 +115,13 @@ func (p *parents) enter(turnID string) {
 	}
 }
 
+// current returns the turn that was entered last, "" if none was.
+func (p *parents) current() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.turn
+}
+
 func (p *parents) set(what, id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

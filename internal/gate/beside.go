@@ -34,6 +34,15 @@ func (g *Gate) ofTurn(at agent.At) string {
 	return g.parents.get("turn")
 }
 
+// ofCall returns at with the turn in which the newest call was judged, for a moment
+// that only a running call brings about.
+func (g *Gate) ofCall(at agent.At) agent.At {
+	if at.TurnID == "" {
+		at.TurnID = g.parents.current()
+	}
+	return at
+}
+
 // partsText returns the text of parts that all have one.
 func partsText(parts []ahp.Part) (string, error) {
 	return plainText([]ahp.Message{{Role: ahp.RoleUser, Parts: parts}}, ahp.RoleUser)

@@ -137,6 +137,7 @@ func (g *Gate) SetModel(name string) {
 // Judge decides one call (gate.md §2). The decision is in the record when it
 // returns.
 func (g *Gate) Judge(ctx context.Context, p agent.Proposal) agent.Ruling {
+	g.parents.enter(p.TurnID)
 	j := newJudgement(g, p)
 	ruling := j.judge(ctx)
 	j.resolved(ctx, ruling)

@@ -48,6 +48,9 @@ func (g *Gate) Ask(ctx context.Context, at agent.At, m agent.Moment) *agent.Say 
 	if g.o.Backends == nil {
 		return unasked(m)
 	}
+	if _, is := m.(*agent.TaskBefore); is {
+		at = g.ofCall(at)
+	}
 	q := g.question(at, m)
 	if q == nil {
 		return unasked(m)

@@ -23,8 +23,11 @@ func (g *Gate) Tell(ctx context.Context, at agent.At, m agent.Moment) {
 	case *agent.ModelSwitch:
 		g.SetModel(m.Current)
 	}
-	if t, ok := m.(*agent.TaskChange); ok && t.Operation == "update" && t.Prior != nil && compact(t.Change) == compact(t.Prior) {
-		return // nothing changed, so there is no event
+	if t, ok := m.(*agent.TaskChange); ok {
+		if t.Operation == "update" && t.Prior != nil && compact(t.Change) == compact(t.Prior) {
+			return // nothing changed, so there is no event
+		}
+		at = g.ofCall(at)
 	}
 	if !g.observed(m.EventType()) {
 		return
