@@ -332,7 +332,7 @@ func (c *conversation) Usage() control.Usage {
 func (c *conversation) Info() control.Info {
 	e := c.e
 	trusted := "untrusted"
-	if e.o.loaded.trusted {
+	if e.o.loaded.trusted || e.o.loaded.held {
 		trusted = "trusted"
 	}
 	info := control.Info{

@@ -225,7 +225,7 @@ func TestInterruptedForms(t *testing.T) {
 			w := s.world(t, done())
 			p := ann()
 			judge, asked := hanging(on)
-			w.hooks("org.test.judge", (&listener{judge: judge}).serve(t), intercept("user.elicitation.request", "fail-open")+","+intercept("user.elicitation.result", "fail-open"))
+			w.hooks("org.test.judge", (&listener{judge: judge}).serve(t), intercept("user.elicitation.request", "fail-open")+","+intercept("user.elicitation.result", "fail-open")+","+observeAll)
 			waits := asked
 			if on == "" {
 				waits = make(chan struct{}, 1)
@@ -255,6 +255,9 @@ func TestInterruptedForms(t *testing.T) {
 				t.Error(err)
 			}
 			for _, e := range w.events(result{record: session.Info().Record}) {
+				if p, ok := e.Payload.(*event.Notice); ok && strings.Contains(p.Text, "could not be asked") {
+					t.Errorf("the record calls an interruption a defect: %s", p.Text)
+				}
 				if p, ok := e.Payload.(*event.HooksDecided); ok && on != "" && (p.EventType == string(on)) != (p.Outcome == "interrupted") {
 					t.Errorf("the record has %s: %s", p.EventType, p.Outcome)
 				}

@@ -59,7 +59,7 @@ func (e *engine) extensionConfigs() []extension.Config {
 // compileMatchers compiles the match rules against the tools that exist.
 func (e *engine) compileMatchers(known policy.Known) error {
 	for _, m := range e.matchers {
-		set, found := policy.Compile(policy.RuleLists{Deny: ruleTexts(m.rules)}, known)
+		set, found := policy.Compile(policy.RuleLists{Deny: e.named(ruleTexts(m.rules))}, known)
 		warnings, err := problems(found)
 		if err != nil {
 			return fmt.Errorf("extension %q, match: %w", m.extension, err)
@@ -76,7 +76,7 @@ func (e *engine) compileMatchers(known policy.Known) error {
 // for, because it could write there.
 func (l *loaded) extensionDir(i int) string {
 	x := l.Extensions[i]
-	origin, ok := l.Origin(fmt.Sprintf("extensions[%d]", i))
+	origin, ok := l.Origin(fmt.Sprintf("extensions[%d].name", i))
 	switch {
 	case x.Cwd != "" || x.Sandbox || !ok || !filepath.IsAbs(origin.File):
 		return x.Cwd

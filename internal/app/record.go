@@ -10,9 +10,7 @@ import (
 
 	"github.com/abhed/abhed/internal/chain"
 	"github.com/abhed/abhed/internal/event"
-	"github.com/abhed/abhed/internal/gate"
 	"github.com/abhed/abhed/internal/session"
-	"github.com/abhed/abhed/internal/strictjson"
 )
 
 // openStore opens the records of this installation.
@@ -41,33 +39,6 @@ func recordFailure(sys System, err error) int {
 		return sys.fail(ExitUsage, err)
 	}
 	return sys.fail(ExitFailure, err)
-}
-
-// RecordList prints the sessions that are kept on this machine, the newest first.
-func RecordList(sys System, asJSON bool) int {
-	store, err := openStore(sys)
-	if err != nil {
-		return recordFailure(sys, err)
-	}
-	infos, err := store.List()
-	if err != nil {
-		return recordFailure(sys, err)
-	}
-	for _, i := range infos {
-		if asJSON {
-			b, err := strictjson.Marshal(listed{i.ID, i.Path, i.Root, i.Model, i.Title, i.Created, i.Modified, i.Size})
-			if err != nil {
-				return sys.fail(ExitFailure, err)
-			}
-			fmt.Fprintf(sys.Stdout, "%s\n", b)
-			continue
-		}
-		fmt.Fprintf(sys.Stdout, "%s  %s  %8d bytes  %s  %s\n", i.ID, i.Modified.Local().Format(time.DateTime), i.Size, gate.Visible(i.Root), gate.Visible(i.Title))
-	}
-	if len(infos) == 0 && !asJSON {
-		fmt.Fprintf(sys.Stderr, "There are no sessions in %s yet.\n", store.Dir())
-	}
-	return ExitOK
 }
 
 // listed is one session in the JSON form of the list.

@@ -15,7 +15,7 @@ import (
 // makeRules compiles the rules for the tools that exist.
 func (e *engine) makeRules(context.Context) error {
 	l := e.o.loaded
-	known := knownTools(e.main.tools)
+	known := knownTools(e.main.candidates())
 	known.MCPServers = slices.Sorted(maps.Keys(l.MCP)) // a rule may name one that is down, or disabled
 	set, found := policy.Compile(policy.RuleLists{
 		Deny: restrictions(l.Permissions.Deny, e.sys.home()), Ask: restrictions(l.Permissions.Ask, e.sys.home()), Allow: ruleTexts(l.Permissions.Allow),
@@ -42,12 +42,12 @@ func (e *engine) writable() []string {
 	return dirs
 }
 
-// knownTools tells the rules what tools there are and what their subjects are.
-func knownTools(r *tool.Registry) policy.Known {
+// knownTools tells the rules what tools there are and what their subjects are, those
+// included that this session doesn't offer: a rule about them is no fault.
+func knownTools(tools []tool.Tool) policy.Known {
 	known := policy.Known{Tools: map[string]policy.SubjectKind{}}
-	for _, s := range r.Specs() {
-		t, _ := r.Lookup(s.Name)
-		known.Tools[s.Name] = t.Declare([]byte("{}")).Kind
+	for _, t := range tools {
+		known.Tools[t.Spec().Name] = t.Declare([]byte("{}")).Kind
 	}
 	return known
 }

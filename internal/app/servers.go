@@ -9,6 +9,7 @@ import (
 	"github.com/abhed/abhed/internal/agent"
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/mcp"
+	"github.com/abhed/abhed/internal/policy"
 	"github.com/abhed/abhed/internal/proc"
 	"github.com/abhed/abhed/internal/sandbox"
 	"github.com/abhed/abhed/internal/strictjson"
@@ -97,4 +98,29 @@ func (e *engine) elicit(ctx context.Context, q mcp.Elicitation) (mcp.ElicitAnswe
 		return mcp.ElicitAnswer{}, err
 	}
 	return mcp.ElicitAnswer{Action: r.Action, Content: r.Content}, nil
+}
+
+// serverNames lists the MCP servers as they stand in the names of tools, those that are
+// down included.
+func (e *engine) serverNames() []string {
+	if e.servers != nil {
+		return e.servers.Servers()
+	}
+	return slices.Sorted(maps.Keys(e.o.loaded.MCP))
+}
+
+// named returns the rules with the names that MCP tools have here, where those differ
+// from the servers' own.
+func (e *engine) named(rules []policy.RuleText) []policy.RuleText {
+	if e.servers == nil {
+		return rules
+	}
+	var out []policy.RuleText
+	for _, r := range rules {
+		for _, text := range e.servers.Rules(r.Text) {
+			r.Text = text
+			out = append(out, r)
+		}
+	}
+	return out
 }

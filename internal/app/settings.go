@@ -45,6 +45,10 @@ type loaded struct {
 	// own settings apply in full.
 	registration string
 	trusted      bool
+	// held says that the workspace's own settings are trusted with the content that
+	// they have ("abhed trust"); noLonger, if not "", what of them has changed since.
+	held     bool
+	noLonger string
 	// files lists the settings files that were read, or would have been.
 	files []string
 }
@@ -128,10 +132,17 @@ func (l *loaded) read(o SettingsOptions, sys System) ([]config.Source, error) {
 		l.files = append(l.files, f.file)
 		data, err := readBounded(f.file, maxSettings)
 		if errors.Is(err, fs.ErrNotExist) && !f.must {
-			continue
+			data, err = nil, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("the settings can't be read: %w", err)
+		}
+		if f.layer == config.Project && !f.trusted {
+			f.trusted, l.noLonger = projectTrust(sys, l.workspace, data)
+			l.held = f.trusted
+		}
+		if data == nil {
+			continue
 		}
 		sources = append(sources, config.Source{Layer: f.layer, File: f.file, Dir: f.base, Home: sys.home(), Data: data, Trusted: f.trusted})
 	}
@@ -141,6 +152,9 @@ func (l *loaded) read(o SettingsOptions, sys System) ([]config.Source, error) {
 // notes says what of the settings was ignored and what is odd about them.
 func (l *loaded) notes() []string {
 	var out []string
+	if l.noLonger != "" {
+		out = append(out, l.noLonger)
+	}
 	for _, i := range l.Ignored {
 		out = append(out, fmt.Sprintf("ignored: %s: %s", i.Origin, i.Reason))
 	}

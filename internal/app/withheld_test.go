@@ -247,7 +247,9 @@ func TestInterruptBeatsTheBackend(t *testing.T) {
 	}
 }
 
-func recordList(sys app.System) int { return app.RecordList(sys, true) }
+func recordList(sys app.System) int {
+	return app.Sessions(app.SessionsOptions{All: true, JSON: true}, sys)
+}
 
 // TestBannersAreForTheAudit starts a backend that prints a banner where its reply
 // belongs: the record quotes it, and the model reads nothing of it (I042).

@@ -55,10 +55,10 @@ func (s *Settings) Explain() Explanation {
 func (e Explanation) Text() string {
 	var b strings.Builder
 	for _, v := range e.Values {
-		b.WriteString(v.Key + " = " + printable(v.Value) + "  # " + printableText(v.Origin.String()) + "\n")
+		b.WriteString(printableText(v.Key) + " = " + printable(v.Value) + "  # " + printableText(v.Origin.String()) + "\n")
 	}
 	for _, i := range e.Ignored {
-		b.WriteString("ignored: " + i.Origin.Key + "  # " + printableText(i.Origin.String()) + ": " + printableText(i.Reason) + "\n")
+		b.WriteString("ignored: " + printableText(i.Origin.Key) + "  # " + printableText(i.Origin.String()) + ": " + printableText(i.Reason) + "\n")
 	}
 	for _, w := range e.Warnings {
 		b.WriteString("warning: " + printableText(w.Origin.String()) + ": " + printableText(w.Text) + "\n")

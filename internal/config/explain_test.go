@@ -48,7 +48,7 @@ http.stall_seconds = 60  # default
 http.retries = 5  # default
 ABHED_BASE_URL = "http://h/v1"  # environment ABHED_BASE_URL
 ABHED_API_KEY = "[secret]"  # environment ABHED_API_KEY
-ignored: permissions.allow[0]  # project /w/.abhed/config.json:2:27: the project isn't trusted, and only stricter settings of it apply; --trust-workspace applies all of them
+ignored: permissions.allow[0]  # project /w/.abhed/config.json:2:27: the project isn't trusted, and only stricter settings of it apply; abhed trust shows and trusts it, --trust-workspace does for one run
 warning: environment ABHED_X: no such variable is known; known are ABHED_BASE_URL, ABHED_MODEL, ABHED_API_KEY, ABHED_REQUIRE
 `
 	if d := cmp.Diff(want, s.Explain().Text()); d != "" {

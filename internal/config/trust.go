@@ -6,7 +6,7 @@ type Ignored struct {
 	Reason string `json:"reason"`
 }
 
-const reasonUntrusted = "the project isn't trusted, and only stricter settings of it apply; --trust-workspace applies all of them"
+const reasonUntrusted = "the project isn't trusted, and only stricter settings of it apply; abhed trust shows and trusts it, --trust-workspace does for one run"
 
 // untrusted returns what of an untrusted project file applies: deny and ask
 // rules, mode plan, limits (which can only lower), network false (gate.md §4) and

@@ -33,7 +33,8 @@ func AbhedTools() map[string]SubjectKind {
 	return map[string]SubjectKind{
 		toolBash: SubjectCommand, toolRead: SubjectPath, toolWrite: SubjectPath, toolEdit: SubjectPath,
 		"glob": SubjectPath, "grep": SubjectPath, "fetch": SubjectURL,
-		"task": SubjectText, "skill": SubjectText, "todo": SubjectNone, "ask_user": SubjectNone,
+		"task": SubjectText, "skill": SubjectText, "todo": SubjectNone, "ask_user": SubjectText,
+		"jobs": SubjectText, "recall": SubjectText,
 	}
 }
 
