@@ -129,6 +129,7 @@ func (e *ending) heard(t *testing.T, s *stage, r rpcLine, queue chan<- map[strin
 	case r.ID == 3: // to an approval
 		if r.Type == "error" {
 			e.complaints = append(e.complaints, r.Error)
+			queue <- map[string]any{"id": 4, "method": "deny", "request": e.open.Request, "hash": e.open.Hash} // for the run to go on
 		}
 	case r.Event.Type == "approval.requested" && s.person != nil:
 		var q asked
@@ -145,9 +146,8 @@ func (e *ending) heard(t *testing.T, s *stage, r rpcLine, queue chan<- map[strin
 		}
 		if say.hash != "" {
 			m["hash"] = say.hash
-			queue <- m
-			m = map[string]any{"id": 3, "method": "deny", "request": q.Request, "hash": q.Hash} // for the run to end
 		}
+		e.open = q
 		queue <- m
 	}
 }
@@ -156,7 +156,7 @@ func (e *ending) heard(t *testing.T, s *stage, r rpcLine, queue chan<- map[strin
 func embedded(t *testing.T, s *stage) ending {
 	o := abhed.Options{Workspace: s.dir, Environ: s.environ(), Tools: s.tools, Hooks: s.hooks}
 	if s.person != nil {
-		o.Approver = approver(s.person)
+		o.Approver, o.Asker = approver(s.person), nobody{}
 	}
 	session, err := abhed.New(t.Context(), o)
 	if err != nil {
@@ -175,6 +175,14 @@ func embedded(t *testing.T, s *stage) ending {
 
 // approver is the person of an embedded session.
 type approver func(q asked) said
+
+// nobody answers no question but those about calls.
+type nobody struct{}
+
+// Ask declines.
+func (nobody) Ask(context.Context, abhed.Inquiry) (abhed.Reply, error) {
+	return abhed.Reply{Declined: true}, nil
+}
 
 // Approve answers for the person.
 func (a approver) Approve(_ context.Context, q abhed.Question) (abhed.Decision, error) {

@@ -37,6 +37,8 @@ type ending struct {
 	code    int
 	// complaints are what the surface said of answers to questions.
 	complaints []string
+	// open is the question that was answered last.
+	open asked
 }
 
 // surfaces lists every one that there is.
