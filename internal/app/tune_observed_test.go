@@ -216,3 +216,28 @@ func told(t *testing.T, w *world, l *listener) {
 		check(e.Session.Agent.ID == "main" && e.Session.Agent.Type == "", "agent %+v", e.Session.Agent)
 	}
 }
+
+// TestContentSelectionIsHeldBeside shows the same session to who may see no content.
+func TestContentSelectionIsHeldBeside(t *testing.T) {
+	for _, selection := range []string{"body", "metadata", "omit"} {
+		w := newWorld(t, eventfulTurns()...)
+		two := w.providers(modeltest.Turn{Text: "SUMMARY"}, modeltest.Turn{Text: "second"})
+		w.together()
+		l := &listener{}
+		var events []string
+		for _, on := range beside() {
+			events = append(events, fmt.Sprintf("%q", on))
+		}
+		w.hooks("org.test.watch", l.serve(t), fmt.Sprintf(`{"events":[%s],"mode":"observe","content":{"default":%q}}`, strings.Join(events, ","), selection))
+		eventful(t, w, two)
+		raw := strings.Join(l.raw, "\n")
+		for _, text := range []string{"SUMMARY", "WHO is it?", `\"ann\"`, "I begin", "WHY?", "Summarise the conversation above"} {
+			if strings.Contains(raw, text) != (selection == "body") {
+				t.Errorf("%s: %q is shown: %t", selection, text, strings.Contains(raw, text))
+			}
+		}
+		if n := len(l.raw); n != 23 {
+			t.Errorf("%s: %d messages", selection, n)
+		}
+	}
+}
