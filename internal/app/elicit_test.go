@@ -265,3 +265,35 @@ func TestInterruptedForms(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusedSchema has the endpoint refuse a request because of an MCP server's tool:
+// the tool is left out from then on, and the rest works (I178).
+func TestRefusedSchema(t *testing.T) {
+	for _, why := range []string{`{"error":{"message":"Invalid schema for function 'mcp__srv__ask'"}}`, `{"error":{"message":"tools[LAST].function.parameters: bad"}}`} {
+		w := newWorld(t, done())
+		w.askServer()
+		w.run(t.Context())
+		last := len(w.server.Requests()[0].Tools) - 1
+		why = strings.ReplaceAll(why, "LAST", fmt.Sprint(last))
+		w = newWorld(t, modeltest.Turn{Faults: []modeltest.Fault{modeltest.Status(400, why)}}, modeltest.Turn{Calls: []modeltest.Call{{ID: "c", Name: "mcp__srv__ask", Args: `{}`}, {ID: "g", Name: "glob", Args: `{"pattern":"*"}`}}}, done())
+		w.opts.Mode = "bypass"
+		w.askServer()
+		r := w.run(t.Context())
+		requests := w.server.Requests()
+		if r.code != 0 || len(requests) != 3 {
+			t.Fatalf("exit %d, %d requests: %s", r.code, len(requests), r.err)
+		}
+		for i, q := range requests {
+			if has := strings.Contains(fmt.Sprint(q.Tools), "mcp__srv__ask"); has != (i == 0) || len(q.Tools) < last {
+				t.Errorf("request %d has %d tools, the refused one %t", i+1, len(q.Tools), has)
+			}
+		}
+		events := w.events(r)
+		if got := outcome(events, "c"); !strings.Contains(got, "refused its description") {
+			t.Errorf("the call: %q", got)
+		}
+		if data, err := os.ReadFile(r.record); err != nil || !strings.Contains(string(data), "is left out from now on") {
+			t.Errorf("%v, the record doesn't say that the tool is left out", err)
+		}
+	}
+}

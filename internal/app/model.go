@@ -8,6 +8,7 @@ import (
 
 	"github.com/abhed/abhed/internal/agent"
 	"github.com/abhed/abhed/internal/config"
+	"github.com/abhed/abhed/internal/mcp"
 	"github.com/abhed/abhed/internal/model"
 	"github.com/abhed/abhed/internal/model/anthropic"
 	"github.com/abhed/abhed/internal/model/gemini"
@@ -44,7 +45,9 @@ func (e *engine) connect(name, title string) (agent.Model, error) {
 	if err != nil {
 		return agent.Model{}, err
 	}
-	m.Client, err = dial(l, ep, headers, apiKey(ep, e.sys), e.id)
+	if m.Client, err = dial(l, ep, headers, apiKey(ep, e.sys), e.id); err == nil && len(l.MCP) > 0 {
+		m.Client = careful{m.Client, func() *mcp.Host { return e.servers }}
+	}
 	return m, err
 }
 
@@ -125,8 +128,8 @@ func (e *engine) takesImages() bool { return e.model.Images }
 // retry bounds the repetition of failed model calls.
 func (e *engine) retry() agent.Retry {
 	r := e.sys.Retry
-	if r.Attempts == 0 {
-		r.Attempts = int(e.o.loaded.HTTP.Retries)
+	if n := e.o.loaded.HTTP.Retries; r.Attempts == 0 && n > 0 {
+		r.Attempts = int(n) + 1
 	}
 	return r
 }

@@ -119,38 +119,39 @@ func (w *worker) offered(t tool.Tool) bool {
 	return true
 }
 
-// listing returns what tells the model of the tools of r. Tools of MCP servers past
-// the budget are left out until the model has asked for them.
+// listing returns what tells the model of the tools of r: those of MCP servers last,
+// and past the budget only when the model has asked for them.
 func (e *engine) listing(r *tool.Registry) func() []model.ToolSpec {
 	var mu sync.Mutex // surfaces ask, too
-	var specs []model.ToolSpec
-	loaded := -1
+	var own, specs []model.ToolSpec
+	var last []tool.Spec
+	for _, s := range r.Specs() {
+		if e.servers == nil || !e.servers.Offers(s.Name) {
+			own = append(own, toolSpec(s))
+		}
+	}
+	if e.servers == nil {
+		return func() []model.ToolSpec { return own }
+	}
 	return func() []model.ToolSpec {
 		mu.Lock()
 		defer mu.Unlock()
-		var late []string
-		if e.servers != nil {
-			late = e.servers.Loaded()
-		}
-		if len(late) == loaded {
+		listed := e.servers.Listed()
+		if specs != nil && slices.EqualFunc(listed, last, func(a, b tool.Spec) bool { return a.Name == b.Name }) {
 			return specs
 		}
-		loaded, specs = len(late), nil
-		add := func(s tool.Spec) {
-			specs = append(specs, model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})
-		}
-		for _, s := range r.Specs() {
-			if e.servers == nil || !e.servers.Deferred(s.Name) {
-				add(s)
-			}
-		}
-		for _, name := range late {
-			if t, ok := r.Lookup(name); ok {
-				add(t.Spec())
+		last, specs = listed, slices.Clip(own)
+		for _, s := range listed {
+			if _, ok := r.Lookup(s.Name); ok { // else the agent isn't given it
+				specs = append(specs, toolSpec(s))
 			}
 		}
 		return specs
 	}
+}
+
+func toolSpec(s tool.Spec) model.ToolSpec {
+	return model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema}
 }
 
 // globalIgnore returns the person's own ignore file, where git looks for it unless

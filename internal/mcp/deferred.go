@@ -35,6 +35,11 @@ func (h *Host) applyBudget() {
 // of at the start.
 func (h *Host) Deferred(name string) bool { return h.deferred[name] }
 
+// Offers reports whether the tool of that name is one of Tools.
+func (h *Host) Offers(name string) bool {
+	return h.byName[name] != nil || name == searchName && len(h.deferred) > 0
+}
+
 // Loaded returns the names of the deferred tools that the model has asked for, in
 // that order. The list only grows; when it has grown, the specs of the next request
 // are those of Listed.

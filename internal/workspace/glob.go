@@ -8,8 +8,14 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// maxGlob bounds a pattern, in bytes, and so the time that matching takes.
-const maxGlob = 1000
+const (
+	// maxGlob bounds a pattern, in bytes, maxAlternatives what its braces stand for and
+	// maxStars how often it may leave the length open: all three bound the time that
+	// matching takes.
+	maxGlob         = 1000
+	maxAlternatives = 256
+	maxStars        = 32
+)
 
 // Glob is a checked pattern for paths below the top of a walk. "*" and "?" don't
 // cross "/", "**" does, "{a,b}" is either. A pattern without "/" is compared with
@@ -34,6 +40,12 @@ func ParseGlob(pattern string) (Glob, error) {
 	case !doublestar.ValidatePattern(clean):
 		return Glob{}, fmt.Errorf("the pattern %q is malformed: a bracket, a brace or a backslash is left open", pattern)
 	}
+	if n := alternatives(clean); n > maxAlternatives {
+		return Glob{}, fmt.Errorf("the braces of the pattern %q stand for more than %d alternatives; search for a part of them at a time", pattern, maxAlternatives)
+	}
+	if strings.Count(clean, "*") > maxStars {
+		return Glob{}, fmt.Errorf("the pattern %q has more than %d stars", pattern, maxStars)
+	}
 	g := Glob{pattern: clean, nameOnly: !strings.Contains(clean, "/")}
 	for part := range strings.SplitSeq(clean, "/") {
 		if part == ".." {
@@ -47,6 +59,32 @@ func ParseGlob(pattern string) (Glob, error) {
 		}
 	}
 	return g, nil
+}
+
+// alternatives is an upper bound of what the braces of a pattern stand for together. It
+// stops counting above maxAlternatives.
+func alternatives(pattern string) int {
+	product, open, here := 1, 0, 1
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '\\':
+			i++
+		case '{':
+			open++
+		case ',':
+			if open > 0 {
+				here++
+			}
+		case '}':
+			if open--; open == 0 {
+				if product *= here; product > maxAlternatives {
+					return product
+				}
+				here = 1
+			}
+		}
+	}
+	return product
 }
 
 // Match reports whether the path of a file, below the top of the walk, matches.
