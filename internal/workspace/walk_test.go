@@ -261,7 +261,7 @@ func TestGlobIsBounded(t *testing.T) {
 		"{a,b}/{c,d}.{go,ts}": true, strings.Repeat("{a,a}", 24): false, strings.Repeat("{a,b}", 8): true, strings.Repeat("{a,b}", 9): false,
 		`\{a,b\}` + strings.Repeat("x", 10): true, strings.Repeat("*a", 33): false, "**/*.go": true, "{a,{b,c},{d,e}}": true,
 	} {
-		if _, err := workspace.ParseGlob(pattern); (err == nil) != fine {
+		if _, err := ParseGlob(pattern); (err == nil) != fine {
 			t.Errorf("%s: %v", pattern, err)
 		}
 	}
