@@ -130,7 +130,7 @@ func (s *stage) sent() []string {
 }
 
 // volatile matches what differs from run to run: ids, times and hashes.
-var volatile = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{40,64}|ws-[0-9a-f]{12}|[^"]*/abhed-[0-9]+|127\.0\.0\.1:[0-9]+`)
+var volatile = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{40,64}|ws-[0-9a-f]{12}|[^"]*/abhed-[0-9]+|127\.0\.0\.1:[0-9]+|tool process [0-9]+`)
 
 // recorded returns the record in a form in which two runs can be compared. Signatures
 // are left out: when they are made depends on time. What extensions logged, who answer
