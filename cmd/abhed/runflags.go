@@ -10,9 +10,6 @@ import (
 	"github.com/abhed/abhed/internal/app"
 )
 
-// defaultRPCBuffer is how many events wait for a slow reader of "abhed rpc".
-const defaultRPCBuffer = 10_000
-
 // runOptions are the flags of a run.
 type runOptions struct{ app.RunOptions }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -295,5 +296,39 @@ func TestRefusedSchema(t *testing.T) {
 		if data, err := os.ReadFile(r.record); err != nil || !strings.Contains(string(data), "is left out from now on") {
 			t.Errorf("%v, the record doesn't say that the tool is left out", err)
 		}
+	}
+}
+
+// TestRulesNameServersTools holds a rule on a server's own name of a tool, also where
+// the model knows it by another (I184).
+func TestRulesNameServersTools(t *testing.T) {
+	for _, rule := range []string{"mcp__srv__ask", "mcp__srv__*"} {
+		w := newWorld(t, modeltest.Turn{Calls: []modeltest.Call{{ID: "c", Name: "mcp__srv__ask", Args: `{}`}}}, done())
+		w.opts.Mode, w.opts.Deny = "bypass", []string{rule}
+		w.askServer()
+		r := w.run(t.Context())
+		if got := outcome(w.events(r), "c"); r.code != 0 || !strings.Contains(got, "deny rule "+rule) {
+			t.Errorf("%s: exit %d, %q %s", rule, r.code, got, r.err)
+		}
+	}
+	long := strings.Repeat("s", 60)
+	w := newWorld(t, done())
+	w.askServer()
+	w.settings(strings.Replace(w.read(filepath.Join(w.home, ".config", "abhed", "config.json")), `"srv"`, `"`+long+`"`, 1))
+	w.opts.Mode, w.opts.Deny = "bypass", []string{"mcp__" + long + "__ask"}
+	w.run(t.Context())
+	name := ""
+	for _, tool := range w.server.Requests()[0].Tools {
+		if at := strings.Index(string(tool), "mcp__"); at >= 0 {
+			name, _, _ = strings.Cut(string(tool)[at:], `"`)
+		}
+	}
+	v := newWorld(t, modeltest.Turn{Calls: []modeltest.Call{{ID: "c", Name: name, Args: `{}`}}}, done())
+	v.opts = w.opts
+	v.opts.Dir = v.dir
+	v.settings(w.read(filepath.Join(w.home, ".config", "abhed", "config.json")))
+	r := v.run(t.Context())
+	if got := outcome(v.events(r), "c"); len(name) > 64 || name == "mcp__"+long+"__ask" || !strings.Contains(got, "deny rule") {
+		t.Errorf("the tool is %q: exit %d, %q %s", name, r.code, got, r.err)
 	}
 }

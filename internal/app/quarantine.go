@@ -51,5 +51,7 @@ func (c careful) blamed(tools []model.ToolSpec, detail string) []string {
 			names = append(names, tools[i].Name)
 		}
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return !c.servers().Quarantine(name, "the model's endpoint refused its description: "+detail) })
+	return slices.DeleteFunc(names, func(name string) bool {
+		return !c.servers().Quarantine(name, "the model's endpoint refused its description: "+detail)
+	})
 }

@@ -3,8 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 
 	"github.com/abhed/abhed/internal/event"
 	"github.com/abhed/abhed/internal/policy"
@@ -16,9 +14,9 @@ import (
 func (e *engine) makeRules(context.Context) error {
 	l := e.o.loaded
 	known := knownTools(e.main.candidates())
-	known.MCPServers = slices.Sorted(maps.Keys(l.MCP)) // a rule may name one that is down, or disabled
+	known.MCPServers = e.serverNames()
 	set, found := policy.Compile(policy.RuleLists{
-		Deny: restrictions(l.Permissions.Deny, e.sys.home()), Ask: restrictions(l.Permissions.Ask, e.sys.home()), Allow: ruleTexts(l.Permissions.Allow),
+		Deny: e.named(restrictions(l.Permissions.Deny, e.sys.home())), Ask: e.named(restrictions(l.Permissions.Ask, e.sys.home())), Allow: e.named(ruleTexts(l.Permissions.Allow)),
 	}, known)
 	warnings, err := problems(found)
 	if err != nil {

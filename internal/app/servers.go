@@ -100,13 +100,15 @@ func (e *engine) elicit(ctx context.Context, q mcp.Elicitation) (mcp.ElicitAnswe
 	return mcp.ElicitAnswer{Action: r.Action, Content: r.Content}, nil
 }
 
-// serverNames lists the MCP servers as they stand in the names of tools, those that are
-// down included.
+// serverNames lists the MCP servers by which rules may name them, those that are down
+// or disabled included.
 func (e *engine) serverNames() []string {
-	if e.servers != nil {
-		return e.servers.Servers()
+	names := slices.Sorted(maps.Keys(e.o.loaded.MCP))
+	if e.servers != nil { // as they stand in the names of tools
+		names = append(names, e.servers.Servers()...)
+		slices.Sort(names)
 	}
-	return slices.Sorted(maps.Keys(e.o.loaded.MCP))
+	return slices.Compact(names)
 }
 
 // named returns the rules with the names that MCP tools have here, where those differ
