@@ -87,8 +87,8 @@ type engine struct {
 	mainScope    *scope
 	main         *worker
 	ids          *agent.IDs
-	serial       sync.Mutex // held while a mutating call runs
-	tuning       sync.Mutex // held while the session is changed
+	serial       chan struct{} // full while a mutating call runs
+	tuning       sync.Mutex    // held while the session is changed
 	ear          *ear
 	meter        meter
 	given        []string // what backends gave for the first prompt
@@ -109,7 +109,7 @@ type engine struct {
 
 // build puts an engine together. What was opened before an error is closed again.
 func build(ctx context.Context, o buildOptions, sys System) (*engine, error) {
-	e := &engine{o: o, sys: sys, workers: map[string]*worker{}, ids: &agent.IDs{}}
+	e := &engine{o: o, sys: sys, workers: map[string]*worker{}, ids: &agent.IDs{}, serial: make(chan struct{}, 1)}
 	for _, step := range []func(context.Context) error{
 		e.openSandbox, e.openRecord, e.connectMain, e.startTelemetry, e.readRegistrations, e.startExtensions, e.startServers, e.makeTools, e.makeRules, e.firstMode, e.startBackends, e.begin,
 	} {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -314,7 +313,7 @@ func TestRulesNameServersTools(t *testing.T) {
 	long := strings.Repeat("s", 60)
 	w := newWorld(t, done())
 	w.askServer()
-	w.settings(strings.Replace(w.read(filepath.Join(w.home, ".config", "abhed", "config.json")), `"srv"`, `"`+long+`"`, 1))
+	w.settings(strings.Replace(w.read(w.opts.ConfigFile), `"srv"`, `"`+long+`"`, 1))
 	w.opts.Mode, w.opts.Deny = "bypass", []string{"mcp__" + long + "__ask"}
 	w.run(t.Context())
 	name := ""
@@ -324,9 +323,10 @@ func TestRulesNameServersTools(t *testing.T) {
 		}
 	}
 	v := newWorld(t, modeltest.Turn{Calls: []modeltest.Call{{ID: "c", Name: name, Args: `{}`}}}, done())
+	text := w.read(w.opts.ConfigFile)
 	v.opts = w.opts
 	v.opts.Dir = v.dir
-	v.settings(w.read(filepath.Join(w.home, ".config", "abhed", "config.json")))
+	v.settings(text)
 	r := v.run(t.Context())
 	if got := outcome(v.events(r), "c"); len(name) > 64 || name == "mcp__"+long+"__ask" || !strings.Contains(got, "deny rule") {
 		t.Errorf("the tool is %q: exit %d, %q %s", name, r.code, got, r.err)

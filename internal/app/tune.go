@@ -154,6 +154,11 @@ func (c *conversation) CancelTask(id string) error {
 		return nil
 	}
 	e.mu.Unlock()
+	for _, j := range e.jobs.List() {
+		if j.ID == id && !j.Running() {
+			return &control.Error{Code: control.CodeNotFound, Msg: fmt.Sprintf("the background command %s has ended already: %s", id, j.Exit)}
+		}
+	}
 	if err := e.jobs.Kill(id); err != nil {
 		return &control.Error{Code: control.CodeNotFound, Msg: err.Error()}
 	}

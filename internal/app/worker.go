@@ -104,7 +104,7 @@ func (w *worker) makeLoop(st loopState) error {
 		Model: st.model, Gate: w.gate, Exec: tool.NewExecutor(w.tools, e.verifier), Log: w.log(), System: w.system, Tools: w.specs,
 		Limits: limits(l), Budget: st.budget, Retry: e.retry(), Context: contextOf(l),
 		OnDelta: w.delta, HoldOutput: e.ext != nil && e.ext.WatchesResults(),
-		Memory: w.memory, Keep: w.keep, IDs: e.ids, Serial: &e.serial,
+		Memory: w.memory, Keep: w.keep, IDs: e.ids, Serial: e.serial,
 		WorkDir: st.workDir, History: st.history, First: st.first, Newest: st.newest, Later: st.later, Stubbed: st.stubbed, Turn: st.turn,
 	}
 	if e.backends != nil { // else nil, so that the loop builds nothing for them
