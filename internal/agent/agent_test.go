@@ -80,7 +80,7 @@ func TestMutatingCallRunsAlone(t *testing.T) {
 func TestMutatingCallsOfTwoAgents(t *testing.T) {
 	var reads, agents sync.WaitGroup
 	reads.Add(2)
-	var serial sync.Mutex
+	serial := make(chan struct{}, 1)
 	var writing, worst, wrote atomic.Int64
 	run := func(_ context.Context, g tool.Grant) tool.Result {
 		if g.Call().Tool == "read" {
@@ -100,7 +100,7 @@ func TestMutatingCallsOfTwoAgents(t *testing.T) {
 			replies = append(replies, calls("write", "{}"))
 		}
 		b := setup(t, run, append(replies, says("done"))...)
-		b.opts.Serial = &serial
+		b.opts.Serial = serial
 		agents.Go(func() {
 			if res := b.run(t.Context()); res.Reason != agent.ReasonCompleted {
 				t.Errorf("the run ended with %s (%s)", res.Reason, res.Detail)

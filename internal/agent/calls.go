@@ -89,11 +89,15 @@ func (l *Loop) runCalls(ctx context.Context, calls []*model.ToolCall) *end {
 	return l.collect(ctx, slots, stop)
 }
 
-// alone runs a mutating call while none of another agent runs.
+// alone runs a mutating call while none of another agent runs. The end of ctx ends the
+// wait for that.
 func (l *Loop) alone(ctx context.Context, s *slot, r *Run) {
 	if l.o.Serial != nil {
-		l.o.Serial.Lock()
-		defer l.o.Serial.Unlock()
+		select {
+		case l.o.Serial <- struct{}{}:
+			defer func() { <-l.o.Serial }()
+		case <-ctx.Done(): // execute finds that out
+		}
 	}
 	l.execute(ctx, s, r)
 }

@@ -211,16 +211,15 @@ func TestWaitingCallIsNotStartedAfterAnInterrupt(t *testing.T) {
 	want(t, l.Run(t.Context(), agent.Prompt{Text: "go on"}), agent.ReasonCompleted)
 
 	ctx, cancel = context.WithCancel(t.Context())
-	var serial sync.Mutex
-	serial.Lock()
+	serial := make(chan struct{}, 1)
+	serial <- struct{}{}
 	b = setup(t, nil, calls("write", "{}"), says("done"))
-	b.opts.Serial = &serial
+	b.opts.Serial = serial
 	var other sync.WaitGroup
 	b.gate.rule = func(agent.Proposal) agent.Ruling {
-		other.Go(func() { // whose call ends because the same person interrupted it
+		other.Go(func() { // the other agent's call goes on
 			time.Sleep(time.Millisecond)
 			cancel()
-			serial.Unlock()
 		})
 		return nil
 	}

@@ -60,9 +60,9 @@ type Options struct {
 	CheckOutput func(answer string) error
 	// IDs holds the ids of calls in the session, nil for those of this loop alone.
 	IDs *IDs
-	// Serial, if not nil, is held while a mutating call runs, so that those of several
-	// agents run one by one.
-	Serial *sync.Mutex
+	// Serial, if not nil, has room for one, and is full while a mutating call runs, so
+	// that those of several agents run one by one.
+	Serial chan struct{}
 	// WorkDir is the working directory of the first call.
 	WorkDir string
 	// History is what was said before; the loop appends to its own copy.
