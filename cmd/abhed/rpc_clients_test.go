@@ -23,12 +23,12 @@ func TestRPCClients(t *testing.T) {
 			s := newStage(t,
 				asked("c1", "bash", `{"command":"while [ ! -e go ]; do sleep 0.05; done; echo gone"}`),
 				modeltest.Turn{Text: "it is there \u2028 now"},
-				modeltest.Turn{Faults: []modeltest.Fault{modeltest.StallHeaders()}},
+				modeltest.Turn{Text: strings.Repeat("hm ", 1000), Faults: []modeltest.Fault{modeltest.StallAt(4000)}},
 				asked("c2", "bash", `{"command":"sleep 600","background":true}`),
 				modeltest.Turn{Text: "it runs"},
 				modeltest.Turn{Text: "the other one"},
-				modeltest.Turn{Text: "what happened so far"},
 				modeltest.Turn{Text: "gone on"},
+				modeltest.Turn{Text: "what happened so far"},
 			)
 			s.settings(`{"custom_providers":[{"name":"other","api":"openai","base_url":%q}]}`, s.server.URL)
 			service := s.command("rpc", "--min-tier", "none")

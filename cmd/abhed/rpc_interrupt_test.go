@@ -70,6 +70,7 @@ func TestRPCInterrupt(t *testing.T) {
 			c := s.serve("--mode", "bypass")
 			session := c.begin(`"approve":"client","deltas":true`)
 			prompt := c.prompt("work")
+			s.reached(len(p.turns))
 			p.reached(c, mark)
 			c.do("steer", `"prompt":"and mind the gap"`, "steered")
 			sleepers := c.sleepers(mark)

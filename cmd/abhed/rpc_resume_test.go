@@ -113,7 +113,7 @@ func TestRPCFork(t *testing.T) {
 		t.Errorf("started at %d: %q", at, got)
 	}
 	prompt := c.prompt("hang")
-	c.event(event.TypeModelRequested)
+	s.reached(7)
 	if l := c.do("fork", "", "error"); l.member("code") != "busy" {
 		t.Errorf("%s", l.text)
 	}

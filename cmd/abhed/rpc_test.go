@@ -97,6 +97,13 @@ func (s *stage) said(n int) []string {
 	return out
 }
 
+// reached waits until the model was asked n times. That a request is in the record
+// doesn't mean yet that it has arrived.
+func (s *stage) reached(n int) {
+	s.t.Helper()
+	within(s.t, fmt.Sprintf("request %d", n), func() bool { return len(s.server.Requests()) >= n })
+}
+
 // command returns the command as a process in the stage's home.
 func (s *stage) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(self(s.t), args...)

@@ -154,10 +154,7 @@ func TestRPCCompactAndUsage(t *testing.T) {
 	before := u.number(t, "context_tokens")
 
 	compact := c.request("compact", "")
-	c.wait("the request for a summary", func(l spoken) bool {
-		m, is := l.event.Payload.(*event.ModelRequested)
-		return is && m.Purpose == "summary"
-	})
+	s.reached(9)
 	c.do("interrupt", "", "interrupted")
 	if l := c.reply(compact, "error"); l.member("code") != "interrupted" {
 		t.Errorf("%s", l.text)

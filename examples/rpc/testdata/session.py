@@ -18,13 +18,18 @@ def on_event(event):
         wrong = dict(payload, hash="0" * 64)
         abhed.approve(wrong).add_done_callback(lambda f: settled.append(f.exception().code))
         abhed.approve(payload, comment="go on").add_done_callback(lambda f: settled.append(f.result()["type"]))
-    elif event["type"] == "tool.started":
+    elif event["type"] == "tool.started" and not answers:
         # The command waits for the file, so that this reaches the running prompt.
         abhed.steer("and be quick").add_done_callback(went_on)
     elif event["type"] == "user.message" and payload.get("steered"):
         steered.append(payload["text"])
-    elif event["type"] == "model.requested" and len(answers) == 1:
+
+
+def on_delta(delta):
+    if delta["kind"] == "text" and answers:
         hanging.set()
+    elif delta["kind"] == "text":
+        text.append(delta["text"])
 
 
 def went_on(reply):
@@ -33,7 +38,7 @@ def went_on(reply):
 
 
 settled, answers = [], []
-abhed = Abhed(command, on_event=on_event, on_delta=lambda d: d["kind"] == "text" and text.append(d["text"]))
+abhed = Abhed(command, on_event=on_event, on_delta=on_delta)
 ready = abhed.start(workspace=str(folder), mode="default", approve="client", deltas=True).result(60)
 assert ready["type"] == "ready" and ready["protocol"] == 1 and "bash" in ready["tools"], ready
 
@@ -68,7 +73,6 @@ assert task["state"] != "running", task
 assert len(abhed.send("providers").result(60)["providers"]) > 1
 assert abhed.send("set_model", model="other/large").result(60)["model"] == "other/large"
 assert abhed.prompt("who are you?").result(60)["answer"] == "the other one"
-assert abhed.send("compact").result(60)["compacted"]["done"] is True
 lines = abhed.send("export").result(60)["content"].splitlines()
 assert seqs == list(range(1, len(seqs) + 1)) and len(lines) >= len(seqs), (len(lines), seqs)
 assert abhed.send("export", format="html").result(60)["content"].startswith("<!doctype html>")
@@ -76,6 +80,7 @@ assert abhed.send("export", format="html").result(60)["content"].startswith("<!d
 forked = abhed.send("fork").result(60)
 assert forked["session_id"] != ready["session_id"] and forked["model"] == "other/large", forked
 assert abhed.prompt("go on").result(60)["answer"] == "gone on"
+assert abhed.send("compact").result(60)["compacted"]["done"] is True
 
 try:
     abhed.send("set_mode", mode="bypass").result(60)
