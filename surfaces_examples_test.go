@@ -19,13 +19,11 @@ func TestTheFoundingScripts(t *testing.T) {
 	example := func(name, more string) string {
 		return `{"name":"` + name + `","command":"bash","args":["` + filepath.Join(require.Root(t), "examples", "extensions", name+".sh") + `"]` + more + `}`
 	}
+	everything := false // they are asked about all events
 	key := "AKIA" + strings.Repeat("Q", 16)
-	scenario{
+	sc := scenario{
 		turns: []modeltest.Turn{
-			{Calls: []modeltest.Call{
-				{ID: "c1", Name: "read", Args: `{"path":"secret.txt"}`}, {ID: "c3", Name: "ticket", Args: `{"id":"T-1"}`}, {ID: "c4", Name: "ticket", Args: `{"id":"T-13"}`},
-				{ID: "c6", Name: "task", Args: `{"description":"part","prompt":"do it"}`},
-			}},
+			call("c1", "read", `{"path":"secret.txt"}`), call("c3", "ticket", `{"id":"T-1"}`), call("c4", "ticket", `{"id":"T-13"}`), call("c6", "task", `{"description":"part","prompt":"do it"}`),
 			call("c7", "read", `{"path":"secret.txt"}`), call("c8", "read", `{"path":"open.txt"}`), done(),
 			call("c5", "ticket", `{"event":"invoke_tool","id":"T-2","x\"event":"list_tools"}`), done(),
 		},
@@ -36,7 +34,11 @@ func TestTheFoundingScripts(t *testing.T) {
 			if err := os.Chmod(program, 0o700); err != nil {
 				s.t.Fatal(err)
 			}
-			s.configured(`,"allow":["task"],"deny":["ticket(T-13)"]`, example("block-secrets", ""), example("redact", ""),
+			block, redact := `,"events":["tool_call"]`, `,"events":["tool_result"]`
+			if everything {
+				block, redact = "", ""
+			}
+			s.configured(`,"allow":["task"],"deny":["ticket(T-13)"]`, example("block-secrets", block), example("redact", redact),
 				example("ticket", `,"env":{"PATH":"`+filepath.Dir(program)+`:`+os.Getenv("PATH")+`"}`))
 		},
 		sent: []string{
@@ -50,7 +52,10 @@ func TestTheFoundingScripts(t *testing.T) {
 				t.Errorf("fetched %q (%v)", got, err)
 			}
 		},
-	}.everywhere(t)
+	}
+	sc.everywhere(t)
+	everything, sc.on = true, surfaces()[:1] // they start jq for each event, which takes its time
+	sc.everywhere(t)
 }
 
 // TestAConfinedExtension covers sandbox: such an extension writes in its cwd alone, has

@@ -80,9 +80,10 @@ func (a *asking) record(ctx context.Context, asked []event.Asked) *agent.Refusal
 	return r
 }
 
-// Submit asks the extensions about a person's text (see agent.Extensions).
+// Submit asks the extensions about a person's text (see agent.Extensions). What an
+// agent gives its sub-agent to do is no person's: the call that does so was judged.
 func (g *Gate) Submit(ctx context.Context, at agent.At, text string) *agent.Refusal {
-	if !g.extensionsTake(promptEvent) {
+	if g.o.Agent.Depth > 0 || !g.extensionsTake(promptEvent) {
 		g.said(text)
 		return nil
 	}

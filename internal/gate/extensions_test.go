@@ -46,13 +46,26 @@ func (r *rig) extended(cfgs ...extension.Config) *gate.Gate {
 	return r.gate
 }
 
+// person is extended for the agent that a person talks to.
+func (r *rig) person(cfgs ...extension.Config) *gate.Gate {
+	r.extended(cfgs...)
+	r.opts.Agent.Depth = 0
+	r.gate = gate.New(r.opts)
+	return r.gate
+}
+
 const whose = `"turn":3,"agent":{"id":"a1","depth":1}`
 
 // TestPromptsPassTheExtensions holds that a refused prompt is in the record as such.
 func TestPromptsPassTheExtensions(t *testing.T) {
 	r := newRig(t)
 	cfg, log := r.heard("guard", "user_prompt_submit", `{"block":true,"reason":"not that"}`)
-	g := r.extended(cfg)
+	if no := r.extended(cfg).Submit(t.Context(), here, "do evil"); no != nil || log() != "" {
+		t.Errorf("what a sub-agent is given was asked about: %+v, %s", no, log())
+	}
+	r = newRig(t)
+	cfg, log = r.heard("guard", "user_prompt_submit", `{"block":true,"reason":"not that"}`)
+	g := r.person(cfg)
 	no := g.Submit(t.Context(), here, "do evil")
 	if no == nil || no.By != "extension guard" || no.Reason != "not that" {
 		t.Fatalf("%+v", no)
@@ -64,7 +77,7 @@ func TestPromptsPassTheExtensions(t *testing.T) {
 	if len(d.Asked) != 1 || d.Asked[0].Kind != "extension" || d.Asked[0].Answer != "deny" {
 		t.Errorf("%+v", d.Asked)
 	}
-	if s := log(); !strings.Contains(s, whose) || !strings.Contains(s, `"content":"do evil"`) {
+	if s := log(); !strings.Contains(s, `"turn":3,"agent":{"id":"a1","depth":0}`) || !strings.Contains(s, `"content":"do evil"`) {
 		t.Errorf("the extension read %s", s)
 	}
 }
@@ -72,7 +85,7 @@ func TestPromptsPassTheExtensions(t *testing.T) {
 // TestExtensionsThatSayNothingAreRecorded is the same without an opinion.
 func TestExtensionsThatSayNothingAreRecorded(t *testing.T) {
 	r := newRig(t)
-	g := r.extended(r.script("quiet", ""))
+	g := r.person(r.script("quiet", ""))
 	if no := g.Submit(t.Context(), here, "hi"); no != nil {
 		t.Fatal(no)
 	}
@@ -275,7 +288,7 @@ func TestEndsAreTold(t *testing.T) {
 // TestEndedContextRefuses holds that a cancelled run gets no answer.
 func TestEndedContextRefuses(t *testing.T) {
 	r := newRig(t)
-	g := r.extended(r.script("quiet", ""))
+	g := r.person(r.script("quiet", ""))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, begin := g.Begin(ctx, here, "sys")
@@ -291,7 +304,7 @@ func TestEndedContextRefuses(t *testing.T) {
 // TestUnrecordedAskingRefuses lets the record fail where an asking is to be written.
 func TestUnrecordedAskingRefuses(t *testing.T) {
 	r := newRig(t)
-	g := r.extended(r.script("all", `*'"context"'*) echo '{"keep":[]}' ;;
+	g := r.person(r.script("all", `*'"context"'*) echo '{"keep":[]}' ;;
 *'"before_compact"'*) echo '{"summary":"x"}' ;;
 *'"before_agent_start"'*) echo '{"system":"x"}' ;;`))
 	r.log.fail = func(p event.Payload) error {
