@@ -102,14 +102,14 @@ func TestOnlyTheRightHashApproves(t *testing.T) {
 	}
 }
 
-// TestApprovalForTheSession: one answer holds for the same call, and for no other; and
-// an extension that asks about it later is not passed over.
+// TestApprovalForTheSession: one answer holds for the same call, a sub-agent's too, and
+// for no other; and an extension that asks about it later is not passed over.
 func TestApprovalForTheSession(t *testing.T) {
 	t.Parallel()
 	n := 0
 	scenario{
-		mode: "default", on: withPeople(), extensions: []player{{name: "x", lines: []line{{On: "tool_call", Has: `"call_id":"c4"`, Do: `{"ask":true,"reason":"again"}`}}}},
-		turns: []modeltest.Turn{write("c1", "one"), write("c2", "one"), write("c3", "two"), write("c4", "one"), done()},
+		mode: "default", permissions: `,"allow":["task"]`, on: withPeople(), extensions: []player{{name: "x", lines: []line{{On: "tool_call", Has: `"call_id":"c4"`, Do: `{"ask":true,"reason":"again"}`}}}},
+		turns: []modeltest.Turn{write("c1", "one"), write("c2", "one"), write("c3", "two"), write("c4", "one"), call("c5", "task", `{"description":"part","prompt":"do it"}`), write("c6", "one"), done(), done()},
 		stage: func(s *stage) {
 			n = 0
 			s.person = func(q asked) said {
@@ -120,6 +120,7 @@ func TestApprovalForTheSession(t *testing.T) {
 		has: map[string]string{"one": "one"}, hasnt: []string{"two"},
 		recorded: []string{
 			`approval user && "call_id":"c1" && "scope":"session"`, `decision && "call_id":"c2" && "outcome":"run" && an approval for this session`,
+			`decision && "call_id":"c6" && "agent_id":"a1" && "outcome":"run" && an approval for this session`,
 			`decision && "call_id":"c3" && "outcome":"deny"`, `approval.requested && "call_id":"c4" && extension x: again`, `decision && "call_id":"c4" && "outcome":"deny"`,
 		},
 		unrecorded: []string{`approval.requested && "call_id":"c2"`},
