@@ -248,6 +248,7 @@ func (l *Loop) reduce(ctx context.Context, trigger string) (smaller bool, e *end
 		}
 	}
 	if p.To > 0 && len(p.Summary) >= sizeOf(l.messages[p.From:p.To]) {
+		l.later = append(l.later, injected...)
 		p.From, p.To, p.Summary, p.By, injected = 0, 0, "", "", nil
 		if e := l.unreduced("the conversation was not summarised: the summary is no shorter than what it stands for"); e != nil {
 			return false, e

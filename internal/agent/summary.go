@@ -39,6 +39,11 @@ func (l *Loop) summarise(ctx context.Context, p *event.ContextReduced, m Model) 
 	}
 	old := l.messages[from:to]
 	s := &summary{l: l, p: p, first: from, old: old, instructions: summaryInstructions}
+	defer func() {
+		if p.To == 0 { // what backends gave isn't lost with the summary
+			l.later = append(l.later, s.injected...)
+		}
+	}()
 	if e := s.ask(ctx); e != nil {
 		return nil, e
 	}

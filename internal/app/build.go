@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -27,6 +28,9 @@ import (
 	"github.com/abhed/abhed/internal/tool/bash"
 	"github.com/abhed/abhed/internal/tool/todo"
 )
+
+// sandboxFile keeps in the state folder that the sandbox worked.
+const sandboxFile = "sandbox"
 
 // mainAgent identifies the agent that a person talks to.
 const mainAgent = "main"
@@ -62,8 +66,10 @@ type engine struct {
 	log      *session.Session
 	// id is the session's, record takes what its parts say of themselves. Where there is
 	// no session nobody keeps it.
-	id       string
-	record   func(event.Draft) error
+	id     string
+	record func(event.Draft) error
+	// afresh has the sandbox tried, whatever is remembered.
+	afresh   bool
 	state    *session.State
 	resumed  *session.ResumeInfo
 	model    agent.Model // of the main agent at the start
@@ -145,7 +151,7 @@ func (e *engine) openSandbox(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if e.plan, err = sandbox.Detect(ctx).Plan(tier); err != nil {
+	if e.plan, err = sandbox.Detect(ctx, e.trials()).Plan(tier); err != nil {
 		return err
 	}
 	tmp, err := os.MkdirTemp("", "abhed-")
@@ -157,6 +163,26 @@ func (e *engine) openSandbox(ctx context.Context) error {
 	}
 	e.onClose(func() error { return os.RemoveAll(e.tmp) })
 	return nil
+}
+
+// trials remembers in the state folder that the sandbox worked. The doctor looks anew.
+func (e *engine) trials() sandbox.Memory {
+	dir := e.sys.stateDir()
+	if dir == "" || e.afresh {
+		return sandbox.Memory{}
+	}
+	file := filepath.Join(dir, sandboxFile)
+	return sandbox.Memory{
+		Known: func(mark string) bool {
+			data, err := readBounded(file, 1<<10)
+			return err == nil && string(data) == mark
+		},
+		Worked: func(mark string) { // without it the next start tries again
+			if os.MkdirAll(dir, 0o700) == nil {
+				_ = os.WriteFile(file, []byte(mark), 0o600)
+			}
+		},
+	}
 }
 
 // network reports whether commands have the network: they have it in any case

@@ -59,7 +59,7 @@ func protected(l *loaded, roots, registrations []string, sys System) policy.Prot
 		}
 	}
 	if state := sys.stateDir(); state != "" {
-		write(filepath.Join(state, "sessions"), filepath.Join(state, "key"), filepath.Join(state, "trust.json"))
+		write(filepath.Join(state, "sessions"), filepath.Join(state, "key"), filepath.Join(state, "trust.json"), filepath.Join(state, sandboxFile))
 		p.Read = append(p.Read, filepath.Join(state, "key"))
 	}
 	p.Read = append(p.Read, l.Secrets.Files...)

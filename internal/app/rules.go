@@ -53,7 +53,7 @@ func knownTools(tools []tool.Tool) policy.Known {
 // sessionless is an engine without session: enough to judge, and to start what belongs
 // to it. What that says of itself goes to record.
 func sessionless(ctx context.Context, l *loaded, sys System, record func(event.Draft) error) (*engine, error) {
-	e := &engine{o: buildOptions{loaded: l}, sys: sys, id: "none", record: record}
+	e := &engine{o: buildOptions{loaded: l}, sys: sys, id: "none", record: record, afresh: true}
 	for _, step := range []func(context.Context) error{e.openSandbox, e.readRegistrations} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, e.close())

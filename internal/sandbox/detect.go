@@ -31,12 +31,23 @@ type Report struct {
 	plans    []Plan // those that work, the strongest first
 }
 
-// Detect tries every back end by running a harmless command in it, and reports
-// which work and why others don't. It takes some 20 ms and at most about 10 s or
-// until ctx ends.
-func Detect(ctx context.Context) Report {
+// Memory keeps that a back end worked, so that it isn't tried again as long as nothing
+// has changed that it depends on. Only success is kept: what is wrong about it makes
+// commands fail, and none runs outside the sandbox because of it. The zero Memory keeps
+// nothing.
+type Memory struct {
+	// Known reports whether a trial of that mark succeeded; nil knows none.
+	Known func(mark string) bool
+	// Worked is told of a success; nil drops it.
+	Worked func(mark string)
+}
+
+// Detect tries every back end by running a harmless command in it, unless memory has
+// that it worked, and reports which work and why others don't. It takes some 20 ms and
+// at most about 10 s or until ctx ends.
+func Detect(ctx context.Context, memory Memory) Report {
 	r := Report{Statuses: []Status{{TierContainer, "container", "this program has no container back end"}}}
-	plan, reason := tryBubblewrap(ctx)
+	plan, reason := tryBubblewrap(ctx, memory)
 	r.Statuses = append(r.Statuses, Status{TierProcess, "bubblewrap", reason})
 	if reason == "" {
 		r.plans = append(r.plans, plan)
@@ -70,7 +81,7 @@ func (r Report) Plan(tier Tier) (Plan, error) {
 }
 
 // tryBubblewrap runs a command that does nothing under the full profile.
-func tryBubblewrap(ctx context.Context) (Plan, string) {
+func tryBubblewrap(ctx context.Context, memory Memory) (Plan, string) {
 	bwrap, err := exec.LookPath("bwrap")
 	if err != nil {
 		return Plan{}, "the program bwrap is not in PATH (package bubblewrap)"
@@ -83,6 +94,10 @@ func tryBubblewrap(ctx context.Context) (Plan, string) {
 	if err != nil {
 		return Plan{}, err.Error()
 	}
+	mark := plan.mark(spec)
+	if mark != "" && memory.Known != nil && memory.Known(mark) {
+		return plan, ""
+	}
 	ctx, cancel := context.WithTimeout(ctx, tryLimit)
 	defer cancel()
 	exit, said, err := runToEnd(ctx, spec)
@@ -94,6 +109,9 @@ func tryBubblewrap(ctx context.Context) (Plan, string) {
 			said += " (bubblewrap 0.8.0 or later is needed)"
 		}
 		return Plan{}, fmt.Sprintf("a trial run failed with %v: %s", exit, said)
+	}
+	if mark != "" && memory.Worked != nil {
+		memory.Worked(mark)
 	}
 	return plan, ""
 }

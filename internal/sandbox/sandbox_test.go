@@ -49,7 +49,7 @@ func TestZeroPlanRunsNothing(t *testing.T) {
 }
 
 func TestNeverADowngrade(t *testing.T) {
-	report := sandbox.Detect(context.Background())
+	report := sandbox.Detect(context.Background(), sandbox.Memory{})
 	_, err := report.Plan(sandbox.TierContainer)
 	var missing *sandbox.UnavailableError
 	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "--min-tier") || len(missing.Tried) == 0 {
@@ -59,7 +59,7 @@ func TestNeverADowngrade(t *testing.T) {
 		t.Error("a plan for no tier at all")
 	}
 	t.Setenv("PATH", t.TempDir())
-	report = sandbox.Detect(context.Background())
+	report = sandbox.Detect(context.Background(), sandbox.Memory{})
 	if _, err := report.Plan(sandbox.TierProcess); err == nil || !strings.Contains(err.Error(), "bwrap is not in PATH") {
 		t.Errorf("process without bwrap: %v", err)
 	}
@@ -76,7 +76,7 @@ func TestDetectSaysWhyATrialFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	_, err := sandbox.Detect(context.Background()).Plan(sandbox.TierProcess)
+	_, err := sandbox.Detect(context.Background(), sandbox.Memory{}).Plan(sandbox.TierProcess)
 	if err == nil || !strings.Contains(err.Error(), "no luck") || !strings.Contains(err.Error(), "exit code 1") {
 		t.Errorf("error %v", err)
 	}
@@ -94,7 +94,7 @@ type box struct {
 func newBox(t *testing.T) *box {
 	t.Helper()
 	require.Path(t, "bwrap")
-	plan, err := sandbox.Detect(context.Background()).Plan(sandbox.TierProcess)
+	plan, err := sandbox.Detect(context.Background(), sandbox.Memory{}).Plan(sandbox.TierProcess)
 	if err != nil {
 		require.Missing(t, "bwrap", err.Error())
 	}
@@ -476,7 +476,7 @@ func TestConfineChangesNothingOfItsInput(t *testing.T) {
 
 func TestTierNoneLeavesTheCommandAlone(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	plan, err := sandbox.Detect(context.Background()).Plan(sandbox.TierNone)
+	plan, err := sandbox.Detect(context.Background(), sandbox.Memory{}).Plan(sandbox.TierNone)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -488,7 +488,7 @@ func TestTierNoneLeavesTheCommandAlone(t *testing.T) {
 }
 
 func BenchmarkTrueConfined(b *testing.B) {
-	plan, err := sandbox.Detect(context.Background()).Plan(sandbox.TierProcess)
+	plan, err := sandbox.Detect(context.Background(), sandbox.Memory{}).Plan(sandbox.TierProcess)
 	if err != nil {
 		b.Skip(err)
 	}
@@ -503,5 +503,44 @@ func BenchmarkTrueConfined(b *testing.B) {
 		}
 		<-c.Done()
 		c.Stop()
+	}
+}
+
+// TestRememberedTrial tries the sandbox once, and not again while nothing changes; a
+// mark that isn't known, or a program that changes, has it tried again.
+func TestRememberedTrial(t *testing.T) {
+	bwrap := require.Path(t, "bwrap")
+	kept, tried := "", 0
+	memory := sandbox.Memory{Known: func(mark string) bool { return mark == kept }, Worked: func(mark string) { kept = mark; tried++ }}
+	detect := func() sandbox.Tier {
+		p, err := sandbox.Detect(t.Context(), memory).Plan(sandbox.TierNone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Tier()
+	}
+	for range 2 {
+		if tier := detect(); tier != sandbox.TierProcess || tried != 1 || kept == "" {
+			t.Fatalf("tier %s, %d trials, kept %q", tier, tried, kept)
+		}
+	}
+	kept = "another"
+	if detect(); tried != 2 {
+		t.Errorf("%d trials", tried)
+	}
+	dir := t.TempDir()
+	script := dir + "/bwrap"
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec "+bwrap+` "$@"`+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	if detect(); tried != 3 {
+		t.Errorf("another program: %d trials", tried)
+	}
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if tier := detect(); tier != sandbox.TierNone || tried != 3 {
+		t.Errorf("a broken one: tier %s, %d trials", tier, tried)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -24,10 +25,13 @@ type Registry struct {
 }
 
 type entry struct {
-	tool    Tool
-	spec    Spec
+	tool Tool
+	spec Spec
+
+	once    sync.Once // guards what follows
 	schema  *jsonschema.Resolved
 	members []string
+	err     error // of a schema that can't be used
 }
 
 // NewRegistry returns a registry of the given tools in that order. A repeated
@@ -50,26 +54,44 @@ func NewRegistry(tools ...Tool) (*Registry, error) {
 }
 
 func newEntry(t Tool, spec Spec) (*entry, error) {
-	var s jsonschema.Schema
-	if err := checkSchema(spec.Schema); err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+	e := &entry{tool: t, spec: spec}
+	if spec.Fixed {
+		return e, nil
 	}
-	if err := s.UnmarshalJSON(spec.Schema); err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+	return e, e.ready()
+}
+
+// ready compiles the schema, once.
+func (e *entry) ready() error {
+	e.once.Do(func() {
+		if e.err = e.compile(); e.err != nil {
+			e.err = fmt.Errorf("schema: %w", e.err)
+		}
+	})
+	return e.err
+}
+
+func (e *entry) compile() error {
+	var s jsonschema.Schema
+	if err := checkSchema(e.spec.Schema); err != nil {
+		return err
+	}
+	if err := s.UnmarshalJSON(e.spec.Schema); err != nil {
+		return err
 	}
 	if s.Type != "object" {
-		return nil, fmt.Errorf("schema: found type %q, expected \"object\"", s.Type)
+		return fmt.Errorf("found type %q, expected \"object\"", s.Type)
 	}
 	resolved, err := s.Resolve(nil)
 	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+		return err
 	}
-	e := &entry{tool: t, spec: spec, schema: resolved}
+	e.schema = resolved
 	for name := range s.Properties {
 		e.members = append(e.members, name)
 	}
 	slices.Sort(e.members)
-	return e, nil
+	return nil
 }
 
 // Lookup returns the tool of exactly that name.
@@ -109,6 +131,9 @@ func (r *Registry) Check(name string, args []byte) ([]byte, error) {
 	}
 	fail := func(format string, a ...any) error {
 		return &ArgsError{name, fmt.Sprintf("The arguments of %s can't be used: ", name) + fmt.Sprintf(format, a...)}
+	}
+	if err := e.ready(); err != nil {
+		return nil, fail("%v. That is a fault of this program.", err)
 	}
 	limit := maxArgs
 	if len(e.spec.ContentMembers) > 0 {

@@ -27,8 +27,11 @@ type Spec struct {
 	// Version changes when the tool's meaning does; it is part of a call's hash.
 	Version     string
 	Description string
-	// Schema is the JSON Schema (Draft 2020-12) of the arguments, of type object.
+	// Schema is the JSON Schema (Draft 2020-12) of the arguments, of type object. Fixed
+	// says that it is this program's own, so that a registry needs to look at it only
+	// when the tool is called.
 	Schema []byte
+	Fixed  bool
 	// ContentMembers lists the string members that may be as large as 16 MiB; all
 	// other arguments together are bounded by 1 MiB (gate.md §2 step 1).
 	ContentMembers []string

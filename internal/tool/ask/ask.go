@@ -47,7 +47,7 @@ const schema = `{
 // Spec returns the tool's description for the model.
 func (t *Tool) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "ask_user", Version: "1", Schema: []byte(schema),
+		Name: "ask_user", Version: "1", Fixed: true, Schema: []byte(schema),
 		Description: "Ask the person a question when only they can decide. Nobody may be there: then go on with what is most likely wanted, and say so at the end.",
 	}
 }

@@ -144,7 +144,7 @@ func (t *Tool) Spec() tool.Spec {
 		more = backgroundSchema
 	}
 	return tool.Spec{
-		Name: "bash", Version: "1", Description: b.String(),
+		Name: "bash", Version: "1", Fixed: true, Description: b.String(),
 		Schema: fmt.Appendf(nil, schema, t.o.MaxTimeout.Milliseconds(), t.o.Timeout.Milliseconds(), more),
 	}
 }

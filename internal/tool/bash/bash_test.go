@@ -33,7 +33,7 @@ func nonePlan() sandbox.Plan {
 	path := os.Getenv("PATH")
 	os.Setenv("PATH", "")
 	defer os.Setenv("PATH", path)
-	p, err := sandbox.Detect(context.Background()).Plan(sandbox.TierNone)
+	p, err := sandbox.Detect(context.Background(), sandbox.Memory{}).Plan(sandbox.TierNone)
 	if err != nil {
 		panic(err)
 	}
@@ -48,7 +48,7 @@ func plan(t testing.TB, tier sandbox.Tier) sandbox.Plan {
 		return noPlan
 	}
 	require.Path(t, "bwrap")
-	p, err := sandbox.Detect(context.Background()).Plan(tier)
+	p, err := sandbox.Detect(context.Background(), sandbox.Memory{}).Plan(tier)
 	if err != nil {
 		require.Missing(t, "bwrap", err.Error())
 	}

@@ -46,7 +46,7 @@ const jobsSchema = `{
 // Spec returns the tool's description for the model.
 func (t *JobsTool) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "jobs", Version: "1", Schema: fmt.Appendf(nil, jobsSchema, maxWait.Milliseconds()),
+		Name: "jobs", Version: "1", Fixed: true, Schema: fmt.Appendf(nil, jobsSchema, maxWait.Milliseconds()),
 		Description: "Look after the commands that bash started in the background: list them, read their new output, kill one.",
 	}
 }

@@ -68,7 +68,7 @@ const schema = `{
 // Spec returns the tool's description for the model.
 func (t *Tool) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "edit", Version: "1", Schema: []byte(schema), ContentMembers: []string{"old_string", "new_string", "edits"},
+		Name: "edit", Version: "1", Fixed: true, Schema: []byte(schema), ContentMembers: []string{"old_string", "new_string", "edits"},
 		Description: "Replace exact text in a file: give old_string and new_string, or a list of edits. Nothing is changed unless every old_string is found. To make a new file use write.",
 	}
 }

@@ -68,7 +68,7 @@ const schema = `{
 // Spec returns the tool's description for the model.
 func (t *Tool) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "glob", Version: "1", Schema: []byte(schema),
+		Name: "glob", Version: "1", Fixed: true, Schema: []byte(schema),
 		Description: "Find files by name, newest first. Files that .gitignore excludes and hidden files are left out, unless the pattern names a hidden one. To search in files use grep.",
 	}
 }

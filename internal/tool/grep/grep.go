@@ -82,7 +82,7 @@ const schema = `{
 // Spec returns the tool's description for the model.
 func (t *Tool) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "grep", Version: "1", Schema: []byte(schema),
+		Name: "grep", Version: "1", Fixed: true, Schema: []byte(schema),
 		Description: "Search in files by a regular expression; the newest files come first. Binary files, hidden files and what .gitignore excludes are left out. " +
 			"In the answer number:line is a match and number-line is context.",
 	}

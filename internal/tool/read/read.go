@@ -78,7 +78,7 @@ func (t *Tool) Spec() tool.Spec {
 		images = " An image (PNG, JPEG, GIF, WebP) is shown as one."
 	}
 	return tool.Spec{
-		Name: "read", Version: "1", Schema: []byte(schema),
+		Name: "read", Version: "1", Fixed: true, Schema: []byte(schema),
 		Description: fmt.Sprintf("Show a text file with line numbers, or list a folder. Up to %d lines are shown at a time; the answer says where to go on. "+
 			"Each line is its number, a tab, and the text; the number and the tab are not part of the file.%s Read a file before you overwrite it.", t.o.MaxLines, images),
 	}

@@ -47,7 +47,7 @@ const schema = `{
 // Spec returns the tool's description for the model.
 func (t *Tool) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "recall", Version: "1", Schema: []byte(schema),
+		Name: "recall", Version: "1", Fixed: true, Schema: []byte(schema),
 		Description: "Read a result of an earlier call again that was taken out of the context to make room. The stub in its place names its call_id.",
 	}
 }

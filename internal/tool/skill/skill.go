@@ -47,7 +47,7 @@ const schema = `{
 // Spec returns the tool's description for the model.
 func (t *Tool) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "skill", Version: "1", Schema: []byte(schema),
+		Name: "skill", Version: "1", Fixed: true, Schema: []byte(schema),
 		Description: "Read a skill: instructions for one kind of work, with a list of its other files, or one of those. Read the skill before you start on such work.",
 	}
 }

@@ -74,7 +74,7 @@ const schema = `{
 // Spec returns the tool's description for the model.
 func (t *Tool) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "task", Version: "1", Schema: []byte(schema), ContentMembers: []string{"prompt"},
+		Name: "task", Version: "1", Fixed: true, Schema: []byte(schema), ContentMembers: []string{"prompt"},
 		Description: "Give a task to a sub-agent with a fresh context, and get its report. Good for searches and for work that can be done apart; several tasks in one reply run side by side. It has your permissions and your limits.",
 	}
 }

@@ -91,7 +91,7 @@ const schema = `{
 // Spec returns the tool's description for the model.
 func (t *Tool) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "todo", Version: "1", Schema: fmt.Appendf(nil, schema, maxItems, maxContent),
+		Name: "todo", Version: "1", Fixed: true, Schema: fmt.Appendf(nil, schema, maxItems, maxContent),
 		Description: "Keep a list of what there is to do, for work of several steps. Give the whole list each time; at most one item is in_progress. " +
 			"Mark an item completed as soon as it is.",
 	}

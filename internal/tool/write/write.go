@@ -44,7 +44,7 @@ const schema = `{
 // Spec returns the tool's description for the model.
 func (t *Tool) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "write", Version: "1", Schema: []byte(schema), ContentMembers: []string{"content"},
+		Name: "write", Version: "1", Fixed: true, Schema: []byte(schema), ContentMembers: []string{"content"},
 		Description: "Make a new file, or replace the whole content of an existing one, which must have been read before. To change a part of a file use edit.",
 	}
 }
