@@ -120,6 +120,20 @@ func TestMatchNarrows(t *testing.T) {
 	}.everywhere(t)
 }
 
+// TestAMatchSticks: an extension whose match fitted what the model asked for judges what
+// others made of it, too, where its match fits no more.
+func TestAMatchSticks(t *testing.T) {
+	t.Parallel()
+	scenario{
+		extensions: []player{
+			{name: "narrow", more: `,"events":["tool_call"],"match":["write(old)"]`, lines: []line{{On: "tool_call", Has: writeArgs("new") + `,"round":2`, Do: `{"block":true,"reason":"seen to the end"}`}}},
+			{name: "moves", more: `,"events":["tool_call"]`, lines: []line{{On: "tool_call", Has: `"args":` + writeArgs("old"), Do: `{"args":` + writeArgs("new") + `}`}}},
+		},
+		turns: []modeltest.Turn{write("c1", "old"), write("c2", "new"), done()}, sent: []string{"tool c1 && seen to the end", "tool c2 Created new"},
+		has: map[string]string{"new": "new"}, unheard: []string{`narrow: && "call_id":"c2"`},
+	}.everywhere(t)
+}
+
 // quoted returns a text without control characters as JSON.
 func quoted(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
