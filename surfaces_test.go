@@ -250,38 +250,6 @@ func compare(t *testing.T, what string, want, got []string) {
 	}
 }
 
-// TestEverySurfaceIsCovered fails when a package opens sessions and isn't the one of a
-// surface here: whoever adds a surface adds it to surfaces, too.
-func TestEverySurfaceIsCovered(t *testing.T) {
-	opens := regexp.MustCompile(`control\.(Engine|Session|Start)\b`)
-	found := map[string]bool{}
-	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "internal/control/") {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if err == nil && opens.Match(data) {
-			found[filepath.ToSlash(filepath.Dir(path))] = true
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var covered []string
-	for _, s := range surfaces() {
-		covered = append(covered, s.of)
-		if !found[s.of] {
-			t.Errorf("%s no longer opens sessions; take the surface %s out of the list", s.of, s.name)
-		}
-	}
-	for pkg := range found {
-		if !slices.Contains(covered, pkg) {
-			t.Errorf("%s opens sessions and is no surface in this suite: add it to surfaces", pkg)
-		}
-	}
-}
-
 const oneExtension = `{"permissions":{"mode":"accept-edits"},"sandbox":{"min_tier":"none"},"extensions":[{"name":"x","command":"bash","args":["BASE/home/x.sh"],"events":["EVENT"]}]}`
 
 // TestRedaction has an extension take a key out of a result: the model reads
