@@ -34,7 +34,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -213,11 +212,7 @@ func (a *API) newRequest(w *watch, parts [][]byte) (*http.Request, error) {
 		size += int64(len(p))
 	}
 	open := func() (io.ReadCloser, error) {
-		rs := make([]io.Reader, len(parts))
-		for i, p := range parts {
-			rs[i] = bytes.NewReader(p)
-		}
-		return io.NopCloser(watchedReader{io.MultiReader(rs...), w}), nil
+		return io.NopCloser(watchedReader{&joined{slices.Clone(parts)}, w}), nil
 	}
 	body, err := open()
 	if err != nil {

@@ -75,3 +75,22 @@ func (r watchedReader) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// joined reads parts one after the other as if they were one: a read returns as much as
+// there is room for, so that a request isn't sent in as many pieces as it was made of.
+type joined struct{ parts [][]byte }
+
+// Read fills p as far as there is something left.
+func (j *joined) Read(p []byte) (n int, err error) {
+	for n < len(p) && len(j.parts) > 0 {
+		c := copy(p[n:], j.parts[0])
+		n += c
+		if j.parts[0] = j.parts[0][c:]; len(j.parts[0]) == 0 {
+			j.parts = j.parts[1:]
+		}
+	}
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
