@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/abhed/abhed/internal/agent"
@@ -21,6 +22,9 @@ func run() int {
 	// net/http logs what a server sends unasked, and our standard error is read by
 	// others: by people, and by hosts that show it to a model.
 	log.SetOutput(io.Discard)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(200) // an eighth of a session's CPU time, for a few megabytes
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)
