@@ -58,7 +58,7 @@ func dial(l *loaded, ep config.Endpoint, headers map[string]string, key, session
 	case config.APIOpenAI:
 		return openai.New(openai.Config{
 			BaseURL: ep.BaseURL, Model: ep.Model, APIKey: key, APIKeyEnv: ep.APIKeyEnv, Name: ep.Provider,
-			Sampling: sampling, Headers: headers, StallTimeout: stall, CAFile: ca,
+			Sampling: sampling, ParamNames: ep.Spelled, Headers: headers, StallTimeout: stall, CAFile: ca,
 		})
 	case config.APIOpenAIResponses:
 		return responses.New(responses.Config{

@@ -21,8 +21,10 @@ type Endpoint struct {
 	APIKey Secret
 	// HeadersEnv maps a header's name to the variable that holds its value.
 	HeadersEnv map[string]string
-	// Sampling lists the parameters that the endpoint honours.
+	// Sampling lists the parameters that the endpoint honours, Spelled how it spells
+	// those that it calls otherwise.
 	Sampling []string
+	Spelled  map[string]string
 	// Info is what is known of the model: what the settings say, and for the rest
 	// what is generally known of it.
 	Info ModelInfo
@@ -181,6 +183,9 @@ func (s *Settings) resolve(model string) (Endpoint, *Error) {
 	e := Endpoint{Provider: p.Name, Model: name, API: p.API, BaseURL: strings.TrimRight(p.BaseURL, "/"), APIKeyEnv: p.KeyEnv, Sampling: p.Sampling}
 	if provider == environmentProvider {
 		e.APIKey = s.QuickStart.APIKey
+	}
+	if provider == "openai" || provider == "azure-openai" { // whose newer models refuse max_tokens
+		e.Spelled = map[string]string{"max_tokens": "max_completion_tokens"}
 	}
 	e.Info = builtinModel(provider, name)
 	for _, custom := range s.Providers {

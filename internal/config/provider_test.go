@@ -210,3 +210,17 @@ func TestModelInfo(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnSpelling names the parameter that OpenAI's own endpoints call otherwise.
+func TestOwnSpelling(t *testing.T) {
+	for model, want := range map[string]string{"openai/gpt-x": "max_completion_tokens", "groq/x": ""} {
+		s, err := Load([]Source{{Layer: User, File: "/c.json", Dir: "/", Data: []byte(`{"model":"` + model + `"}`), Trusted: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := s.Resolve("")
+		if err != nil || e.Spelled["max_tokens"] != want {
+			t.Errorf("%s: %v, %v", model, e.Spelled, err)
+		}
+	}
+}
