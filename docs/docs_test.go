@@ -194,6 +194,7 @@ func TestSettings(t *testing.T) {
 	}{
 		{"mcp.md", "key", "", []string{"properties", "mcp", "additionalProperties", "properties"}},
 		{"context.md", "setting", "context.", []string{"properties", "context", "properties"}},
+		{"extensions.md", "key", "", []string{"properties", "extensions", "items", "properties"}},
 	} {
 		page := map[string]string{}
 		for _, row := range table(t, tt.page, tt.first, "default") {

@@ -59,7 +59,8 @@ Try "abhed demo" first: it needs no model and no configuration.
 One OpenAI-compatible endpoint can be named by the variables ABHED_BASE_URL, ABHED_MODEL
 and ABHED_API_KEY. Exit codes: 0 completed, 1 error, 2 wrong use or configuration, 3 a
 limit, 4 the same call refused again and again, 5 retries used up, 6 the stream stalled,
-7 the prompt refused by a backend, 8 stopped by one, 130 interrupted, 143 shut down.`,
+7 the prompt refused by an extension or a backend, 8 stopped by a backend,
+130 interrupted, 143 shut down.`,
 		Args:          noPrompt,
 		Version:       sys.Version,
 		SilenceUsage:  true,
