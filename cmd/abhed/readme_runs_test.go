@@ -172,7 +172,7 @@ func tableOf(t *testing.T, text, header string) map[string]string {
 // TestGuideNamesCommandsAndFlags holds the guide's tables of commands, flags and exit
 // codes against the command.
 func TestGuideNamesCommandsAndFlags(t *testing.T) {
-	guide, root := page(t, "docs/guide.md"), newRoot(app.System{})
+	guide, root := page(t, "docs/guide.md"), newRoot(app.System{Version: "1"})
 	commands := tableOf(t, guide, "| command | what it does |")
 	var walk func(c *cobra.Command)
 	seen := map[string]bool{}
