@@ -7,7 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/abhed/abhed/internal/agent"
+	"github.com/abhed/abhed/internal/tool/bash"
 )
 
 // maxHidden bounds the files that are looked at to find what must be hidden from a
@@ -90,6 +93,9 @@ func setAside(missing []string) (moved []string, err error) {
 			continue
 		}
 		aside := path + ".set-aside"
+		for n := 2; exists(aside); n++ { // what a command put there is no way to keep the place
+			aside = fmt.Sprintf("%s.set-aside-%d", path, n)
+		}
 		rename := os.Rename(path, aside)
 		if errors.Is(rename, os.ErrPermission) {
 			rename = errors.Join(os.Chmod(filepath.Dir(path), 0o700), os.Rename(path, aside))
@@ -105,7 +111,7 @@ func setAside(missing []string) (moved []string, err error) {
 // clear removes the empty folders that the sandbox left behind.
 func (h *holding) clear() error {
 	for _, path := range h.places {
-		_ = os.Remove(path) // what isn't empty is somebody's
+		_ = unix.Rmdir(path) // what isn't an empty folder is somebody's
 	}
 	return nil
 }
@@ -113,6 +119,20 @@ func (h *holding) clear() error {
 // beforeCommand says what the next command may not read and not change.
 func (s *scope) beforeCommand() (hidden, held []string, err error) {
 	s.absent = s.holding.missing()
+	return s.kept()
+}
+
+// guardJob says what a command in the background may not touch while it lives. What it
+// makes in a watched place is found whatever other commands begin meanwhile, for which
+// that was there already.
+func (s *scope) guardJob() (bash.Guard, error) {
+	absent := s.holding.missing()
+	hidden, held, err := s.kept()
+	return bash.Guard{Hidden: hidden, Protected: held, Check: func() string { return s.takeAway(absent) }}, err
+}
+
+// kept lists what a command that starts now may not read and not change.
+func (s *scope) kept() (hidden, held []string, err error) {
 	guarded := s.e.protected(s.roots)
 	held = s.holding.held()
 	for _, path := range guarded.Write {
@@ -148,8 +168,11 @@ func (s *scope) forbidden() (unread, unwritten []string, err error) {
 
 // afterCommand looks for what a command made in a watched place. If it can't be
 // taken away the run ends.
-func (s *scope) afterCommand() string {
-	moved, err := setAside(s.absent)
+func (s *scope) afterCommand() string { return s.takeAway(s.absent) }
+
+// takeAway sets aside what is in places of absent.
+func (s *scope) takeAway(absent []string) string {
+	moved, err := setAside(absent)
 	if err != nil {
 		s.e.stop(&agent.Interrupted{Reason: agent.ReasonError, Detail: "a command made a protected file, which could not be taken away: " + err.Error()})
 	}

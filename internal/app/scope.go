@@ -19,7 +19,7 @@ type scope struct {
 	e       *engine
 	roots   []string
 	holding *holding
-	absent  []string // watched files that weren't there before the command
+	absent  []string // watched files that weren't there before the command, not in the background, that runs
 	shell   *bash.Tool
 	rules   atomic.Pointer[gate.Rules]
 	denied  func(path string) bool // what searches leave out, nil if nothing
@@ -37,7 +37,7 @@ func (e *engine) newScope(roots []string, more ...string) (*scope, error) {
 	var err error
 	s.shell, err = bash.New(e.plan, bash.Options{
 		Policy: sandbox.Policy{Roots: roots, HomePaths: append(slices.Clone(l.Sandbox.HomePaths), more...), Network: l.Sandbox.Network, TmpDir: e.tmp},
-		Before: s.beforeCommand, After: s.afterCommand, Jobs: e.jobs, OutputDir: outputs,
+		Before: s.beforeCommand, After: s.afterCommand, Guard: s.guardJob, Jobs: e.jobs, OutputDir: outputs,
 	})
 	if err != nil {
 		return nil, err
@@ -109,6 +109,3 @@ func (e *engine) firstMode(context.Context) error {
 	}
 	return e.setMode(m)
 }
-
-// gitOf is the folder of a workspace's repository.
-func gitOf(workspace string) string { return filepath.Join(workspace, ".git") }

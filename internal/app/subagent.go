@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 
 	"github.com/abhed/abhed/internal/agent"
 	"github.com/abhed/abhed/internal/control"
@@ -98,7 +94,7 @@ func (w *worker) place(ctx context.Context, parent *worker, r task.Request) (*wo
 	if err != nil {
 		return nil, err
 	}
-	s, err := w.e.newScope([]string{tree.dir}, gitOf(tree.from))
+	s, err := w.e.newScope([]string{tree.dir}, tree.common)
 	if err != nil {
 		return tree, err
 	}
@@ -150,81 +146,4 @@ func (w *worker) work(ctx context.Context, parent *worker, r task.Request, tree 
 		return agent.Result{Reason: agent.ReasonError, Detail: err.Error()}
 	}
 	return res
-}
-
-// worktree is a git worktree that a sub-agent has to itself.
-type worktree struct {
-	from, dir, branch, base string
-	git                     string
-	env                     []string
-}
-
-// newWorktree makes a worktree of the repository at from, at its HEAD.
-func newWorktree(ctx context.Context, e *engine, from, id string) (*worktree, error) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		return nil, errors.New("a worktree needs git, which isn't installed")
-	}
-	name := e.log.ID() + "-" + id
-	t := &worktree{from: from, dir: filepath.Join(e.sys.stateDir(), "worktrees", name), branch: "abhed/" + name, git: git}
-	t.env = append(demoEnviron(e.sys.Environ), "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0")
-	if t.base, err = t.run(ctx, from, "rev-parse", "--verify", "HEAD^{commit}"); err != nil {
-		return nil, fmt.Errorf("a worktree needs a git repository with a commit: %w", err)
-	}
-	if top, err := t.run(ctx, from, "rev-parse", "--show-toplevel"); err != nil || top != from {
-		return nil, fmt.Errorf("the workspace %s is not the top of its repository, so there is no worktree for it alone", from)
-	}
-	if err := os.MkdirAll(filepath.Dir(t.dir), 0o700); err != nil {
-		return nil, err
-	}
-	if _, err := t.run(ctx, from, "worktree", "add", "-q", "-b", t.branch, t.dir, t.base); err != nil {
-		return nil, fmt.Errorf("git made no worktree: %w", err)
-	}
-	if t.dir, err = realDir(t.dir); err != nil {
-		return nil, err
-	}
-	return t, nil
-}
-
-// maxGit bounds what is read of git's output, in bytes.
-const maxGit = 8 << 10
-
-// run runs git with no hook and no configured program of the repository's.
-func (t *worktree) run(ctx context.Context, dir string, args ...string) (string, error) {
-	safe := []string{"-C", dir, "-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "core.pager=cat"}
-	cmd := exec.CommandContext(ctx, t.git, append(safe, args...)...)
-	cmd.Env = t.env
-	out, err := cmd.CombinedOutput()
-	text := strings.TrimSpace(string(out[:min(len(out), maxGit)]))
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, text)
-	}
-	return text, nil
-}
-
-// finish says what is in the worktree, and removes it if nothing is.
-func (t *worktree) finish(ctx context.Context) string {
-	status, err := t.run(ctx, t.dir, "status", "--porcelain", "--untracked-files=all")
-	if err == nil && status == "" {
-		if err = t.remove(ctx); err == nil {
-			return "Nothing was changed in its worktree, which is removed."
-		}
-	}
-	if err != nil {
-		return fmt.Sprintf("Its worktree is %s (branch %s); %v", t.dir, t.branch, err)
-	}
-	return fmt.Sprintf("Its changes are in the worktree %s (branch %s, from %s), uncommitted:\n%s", t.dir, t.branch, t.base[:12], status)
-}
-
-// remove takes the worktree and its branch away. A nil worktree has none.
-func (t *worktree) remove(ctx context.Context) error {
-	if t == nil {
-		return nil
-	}
-	ctx = context.WithoutCancel(ctx)
-	if _, err := t.run(ctx, t.from, "worktree", "remove", "--force", t.dir); err != nil {
-		return err
-	}
-	_, err := t.run(ctx, t.from, "branch", "-q", "-D", t.branch)
-	return err
 }

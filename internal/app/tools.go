@@ -41,7 +41,7 @@ func builtinNames() []string {
 // makeTools makes what the tools of all agents share, and the main agent's.
 func (e *engine) makeTools(context.Context) error {
 	l := e.o.loaded
-	e.jobs = bash.NewJobs(bash.JobsOptions{Guard: e.guardJob})
+	e.jobs = bash.NewJobs(bash.JobsOptions{})
 	e.onClose(e.jobs.Close)
 	e.todos = todo.New(todo.Options{Before: e.mayChangeTodos, OnChange: e.todosChanged})
 	var err error
@@ -57,12 +57,6 @@ func (e *engine) makeTools(context.Context) error {
 	e.instructions = memory.New(l.roots, memory.Options{Denied: e.mainScope.readDenied})
 	e.main = &worker{e: e, id: policy.Agent{ID: mainAgent}, scope: e.mainScope}
 	return e.main.makeTools()
-}
-
-// guardJob says what a command in the background may not touch while it lives.
-func (e *engine) guardJob() (bash.Guard, error) {
-	hidden, held, err := e.mainScope.beforeCommand()
-	return bash.Guard{Hidden: hidden, Protected: held, Check: e.mainScope.afterCommand}, err
 }
 
 // makeTools builds the registry of an agent: the built-in tools, then those of

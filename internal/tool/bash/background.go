@@ -68,8 +68,8 @@ func (t *Tool) background(ctx context.Context, g tool.Grant, a args) tool.Result
 // guard returns what holds for a job, and what looks after its end. Without a guard
 // of its own that is what holds for every command.
 func (t *Tool) guard() (g Guard, last func() string, err error) {
-	if t.o.Jobs.o.Guard != nil {
-		g, err = t.o.Jobs.o.Guard()
+	if t.o.Guard != nil {
+		g, err = t.o.Guard()
 		return g, g.Check, err
 	}
 	g.Hidden, g.Protected, err = t.before()

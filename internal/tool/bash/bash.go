@@ -38,9 +38,12 @@ type Options struct {
 	Before func() (hidden, protected []string, err error)
 	// After, if set, is called when a command and everything it started have ended;
 	// what it returns, unless empty, is added to the result. For a command in the
-	// background it is called when that has ended, unless JobsOptions.Guard is set. It
-	// is never called twice at a time, nor together with Before.
+	// background it is called when that has ended, unless Guard is set. It is never
+	// called twice at a time, nor together with Before.
 	After func() string
+	// Guard, if set, is asked before each command in the background in place of Before
+	// and After. After an error the command isn't started.
+	Guard func() (Guard, error)
 	// Jobs, if set, takes the commands that are to run in the background; without it
 	// there is no argument for that. It is the caller's to close.
 	Jobs *Jobs

@@ -25,9 +25,6 @@ type JobsOptions struct {
 	// Buffer is how many bytes of the newest output of a job are kept; zero means
 	// 1 MiB. The file that OutputDir names for other commands isn't made.
 	Buffer int
-	// Guard, if set, is asked before each job in place of Options.Before and
-	// Options.After. After an error the job isn't started.
-	Guard func() (Guard, error)
 	// CheckEvery is how often Guard.Check is called; zero means every second.
 	CheckEvery time.Duration
 }

@@ -278,10 +278,11 @@ func TestGuardHoldsForTheLife(t *testing.T) {
 		os.WriteFile(root+"/"+name, []byte(content), 0o644)
 	}
 	hold := func() ([]string, []string) { return []string{root + "/secret"}, []string{root + "/held"} }
-	s := begin(t, p, bash.JobsOptions{Guard: func() (bash.Guard, error) {
-		hidden, held := hold()
-		return bash.Guard{Hidden: hidden, Protected: held, Check: func() string { checks.Add(1); return "" }}, nil
-	}}, bash.Options{
+	s := begin(t, p, bash.JobsOptions{}, bash.Options{
+		Guard: func() (bash.Guard, error) {
+			hidden, held := hold()
+			return bash.Guard{Hidden: hidden, Protected: held, Check: func() string { checks.Add(1); return "" }}, nil
+		},
 		Before: func() ([]string, []string, error) { befores.Add(1); return nil, nil, nil },
 		After:  func() string { afters.Add(1); return "" },
 	})
@@ -308,23 +309,23 @@ func TestGuardEndsAJob(t *testing.T) {
 	t.Parallel()
 	var said atomic.Value
 	said.Store("")
-	guarded := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{CheckEvery: 20 * time.Millisecond, Guard: func() (bash.Guard, error) {
+	guarded := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{CheckEvery: 20 * time.Millisecond}, bash.Options{Guard: func() (bash.Guard, error) {
 		return bash.Guard{Check: func() string { return said.Load().(string) }}, nil
-	}}, bash.Options{})
+	}})
 	guarded.start("sleep 600")
 	said.Store("it made what it may not")
 	guarded.read("job1", "has ended after")
 	if got := guarded.jobs.List()[0].Exit; got != "ended, because it made what it may not" {
 		t.Errorf("%q", got)
 	}
-	broken := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{CheckEvery: 20 * time.Millisecond, Guard: func() (bash.Guard, error) {
+	broken := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{CheckEvery: 20 * time.Millisecond}, bash.Options{Guard: func() (bash.Guard, error) {
 		return bash.Guard{Check: func() string { panic("boom") }}, nil
-	}}, bash.Options{})
+	}})
 	broken.start("sleep 600")
 	if got := broken.read("job1", "has ended after"); !strings.Contains(got, "panic: boom") {
 		t.Errorf("%q", got)
 	}
-	refusing := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{Guard: func() (bash.Guard, error) { return bash.Guard{}, errors.New("no list") }}, bash.Options{})
+	refusing := begin(t, plan(t, sandbox.TierNone), bash.JobsOptions{}, bash.Options{Guard: func() (bash.Guard, error) { return bash.Guard{}, errors.New("no list") }})
 	if res := refusing.start("true"); !res.IsError || !strings.Contains(res.Content, "not started: no list") || len(refusing.jobs.List()) != 0 {
 		t.Errorf("%+v", res)
 	}
