@@ -28,7 +28,7 @@ func (s *stage) busy(t *testing.T, mark string) (c *service, session, prompt str
 	children = below(t, c.cmd.Process.Pid)
 	for _, part := range []string{"slow.sh", slowServer, "sleep " + mark} {
 		if !slices.ContainsFunc(children, func(p process) bool { return strings.Contains(p.command, part) }) {
-			t.Fatalf("no process with %s among %+v", part, children)
+			t.Fatalf("no process with %s among those of the service", part)
 		}
 	}
 	return c, session, prompt, children
@@ -202,7 +202,7 @@ func TestRPCClientKilled(t *testing.T) {
 		return n == 3
 	})
 	if !slices.ContainsFunc(children, func(p process) bool { return p.pid == pid }) {
-		t.Fatalf("the service %d is not below the client: %+v", pid, children)
+		t.Fatalf("the service %d is not below the client", pid)
 	}
 	if err := client.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -104,9 +104,11 @@ func (s *stage) reached(n int) {
 	within(s.t, fmt.Sprintf("request %d", n), func() bool { return len(s.server.Requests()) >= n })
 }
 
-// command returns the command as a process in the stage's home.
+// command returns the command as a process in the stage's home, which a sandbox
+// hides.
 func (s *stage) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(self(s.t), args...)
+	cmd.Dir = s.home
 	cmd.Env = []string{asCommand + "=1", "HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + s.state, "ABHED_BASE_URL=" + s.server.URL, "ABHED_MODEL=test"}
 	return cmd
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -25,7 +26,7 @@ func (e *engine) startServers(ctx context.Context) error {
 			continue
 		}
 		s := mcp.Server{
-			Name: name, Command: c.Command, Args: c.Args, Dir: c.Cwd, URL: c.URL, ReadOnly: c.ReadOnly, Only: c.Tools,
+			Name: name, Command: c.Command, Args: c.Args, Dir: cmp.Or(c.Cwd, l.workspace), URL: c.URL, ReadOnly: c.ReadOnly, Only: c.Tools,
 			StartTimeout: c.StartTimeout(), CallTimeout: c.Timeout(), Headers: map[string]string{},
 		}
 		for _, k := range slices.Sorted(maps.Keys(c.Env)) {
