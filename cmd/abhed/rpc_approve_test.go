@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,18 +43,14 @@ func touch(id, name string) modeltest.Turn {
 	return asked(id, "bash", fmt.Sprintf(`{"command":"touch %s"}`, name))
 }
 
-// TestRPCApprovals: an answer counts for the call whose hash it names, once, or for the
-// same call of the session; all else is an error and leaves the question open.
-func TestRPCApprovals(t *testing.T) {
+// TestRPCAnswersThatDontCount: an answer counts for the call whose hash it names; any
+// other is an error and leaves the question open.
+func TestRPCAnswersThatDontCount(t *testing.T) {
 	t.Parallel()
-	s := newStage(t,
-		touch("c1", "one"), touch("c2", "two"), touch("c3", "two"), touch("c4", "one"), asked("c5", "bash", `{"command":"touch two","description":"the same command"}`),
-		asked("c6", "bash", `{"command":"rm -rf two"}`), modeltest.Turn{Text: "done"},
-	)
+	s := newStage(t, touch("c1", "one"), modeltest.Turn{Text: "done"})
 	c := s.serve()
-	session := c.begin(`"approve":"client"`)
+	c.begin(`"approve":"client"`)
 	prompt := c.prompt("work")
-
 	q := c.question()
 	if q.Tool != "bash" || !strings.Contains(q.Args, "touch one") || len(q.Hash) != 64 || !q.SessionOffered || len(q.Why) == 0 || q.WorkDir != s.dir {
 		t.Errorf("the question: %+v", q)
@@ -74,7 +71,23 @@ func TestRPCApprovals(t *testing.T) {
 		t.Errorf("approved: %+v", e)
 	}
 	c.refused("approve", q.Request, q.Hash, "", "not_found", "has ended")
+	c.reply(prompt, "answer")
+	c.quit()
+}
 
+// TestRPCApprovalScopes: an approval counts once, or for the same call of the session
+// where that is offered; the comment of a denial reaches the model and the record.
+func TestRPCApprovalScopes(t *testing.T) {
+	t.Parallel()
+	s := newStage(t,
+		touch("c1", "one"), touch("c2", "two"), touch("c3", "two"), touch("c4", "one"), asked("c5", "bash", `{"command":"touch two","description":"the same command"}`),
+		asked("c6", "bash", `{"command":"rm -rf two"}`), modeltest.Turn{Text: "done"},
+	)
+	c := s.serve()
+	session := c.begin(`"approve":"client"`)
+	prompt := c.prompt("work")
+	c.settle("approve", c.question(), "")
+	c.outcome()
 	// c3 is the call that was approved for the session, c4 one that was approved once,
 	// c5 has other arguments.
 	c.settle("approve", c.question(), `,"scope":"session"`)
@@ -82,7 +95,7 @@ func TestRPCApprovals(t *testing.T) {
 		t.Errorf("for the session: %+v", e)
 	}
 	third := c.outcome()
-	q = c.question()
+	q := c.question()
 	if third.CallID != "c3" || third.Outcome != "ok" || q.CallID != "c4" {
 		t.Errorf("after an approval for the session: %+v, then a question about %s", third, q.CallID)
 	}
@@ -201,4 +214,35 @@ func TestRPCNobodyToAsk(t *testing.T) {
 		}
 	}
 	c.quit()
+}
+
+// TestRPCQuestionNamesTheFile: a question about a path that leads through a link names
+// what was given and the file that it is (I097).
+func TestRPCQuestionNamesTheFile(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, asked("c1", "write", `{"path":"third/n","content":"x"}`), modeltest.Turn{Text: "done"})
+	outside := filepath.Join(filepath.Dir(s.dir), "elsewhere")
+	s.put(filepath.Join(outside, "m"), "")
+	if err := os.Symlink(outside, s.in("third")); err != nil {
+		t.Fatal(err)
+	}
+	c := s.serve()
+	session := c.begin(`"mode":"accept-edits","approve":"client"`)
+	prompt := c.prompt("work")
+	q := c.question()
+	if text := q.Args + strings.Join(q.Why, "\n"); !strings.Contains(text, "third/n") || !strings.Contains(text, filepath.Join(outside, "n")) {
+		t.Errorf("the question: %+v", q)
+	}
+	c.settle("approve", q, "")
+	c.reply(prompt, "answer")
+	if !exists(filepath.Join(outside, "n")) {
+		t.Error("it was not written")
+	}
+	c.quit()
+	for _, e := range s.recorded(session) {
+		d, is := e.Payload.(*event.Decision)
+		if is && (!strings.Contains(string(d.Original), "third/n") || !strings.Contains(string(d.RulesOriginal)+d.Subject, filepath.Join(outside, "n"))) {
+			t.Errorf("the decision: %+v", d)
+		}
+	}
 }

@@ -137,3 +137,36 @@ func TestRPCFork(t *testing.T) {
 		t.Errorf("the ids of the sessions: %q", ids)
 	}
 }
+
+// TestRPCDisabledTool: a tool that the settings disable is in no request, new, resumed
+// or forked, and refused if it is called all the same (I230).
+func TestRPCDisabledTool(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, touch("c1", "one"), modeltest.Turn{Text: "first"}, touch("c2", "two"), modeltest.Turn{Text: "second"}, touch("c3", "three"), modeltest.Turn{Text: "third"})
+	s.settings(`{"tools":{"disabled":["bash"]}}`)
+	c := s.serve("--mode", "bypass")
+	session := c.begin("")
+	c.reply(c.prompt("one"), "answer")
+	c.do("fork", "", "ready")
+	c.reply(c.prompt("two"), "answer")
+	if l := c.do("tools", "", "tools"); strings.Contains(l.text, `"name":"bash"`) || !strings.Contains(l.text, `"name":"read"`) {
+		t.Errorf("%s", l.text)
+	}
+	c.quit()
+	c = s.serve("--mode", "bypass")
+	c.begin(`"resume":"` + session + `"`)
+	c.reply(c.prompt("three"), "answer")
+	c.quit()
+	for n, r := range s.server.Requests() {
+		for _, tool := range r.Tools {
+			if strings.Contains(string(tool), `"name":"bash"`) {
+				t.Errorf("request %d has the tool", n)
+			}
+		}
+	}
+	for _, name := range []string{"one", "two", "three"} {
+		if exists(s.in(name)) {
+			t.Errorf("the call that makes %s was run", name)
+		}
+	}
+}

@@ -49,37 +49,7 @@ func TestRPCSlowReader(t *testing.T) {
 	s.put(s.in("f"), strings.Repeat("line\n", events))
 	c := s.launch("--rpc-buffer", fmt.Sprint(buffer))
 	c.send(`{"method":"start"}`, `{"method":"prompt","id":1,"prompt":"read it"}`)
-	lines := bufio.NewReaderSize(c.out, 4096)
-	var list []event.Event
-	pauses := 0
-	for answered := false; !answered; {
-		text, err := lines.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := decodeSpoken(strings.TrimSuffix(text, "\n"))
-		if err != nil {
-			t.Fatalf("%v: %s", err, text)
-		}
-		switch {
-		case l.typ == "event":
-			if list = append(list, l.event); l.event.Seq != int64(len(list)) {
-				t.Fatalf("event %d came where %d was expected", l.event.Seq, len(list))
-			}
-			if len(list)%1500 == 0 {
-				// Nobody reads until the run stands still.
-				pauses++
-				if ahead := s.standstill() - len(list); ahead > 1500 {
-					t.Errorf("the record was %d events ahead of the reader", ahead)
-				}
-			}
-		case l.id == "1":
-			answered = true
-			if l.typ != "answer" || l.member("answer") != "all read" {
-				t.Errorf("%.300s", text)
-			}
-		}
-	}
+	list, pauses := s.readSlowly(c)
 	if len(list) < events || pauses < 6 {
 		t.Errorf("%d events, %d pauses", len(list), pauses)
 	}
@@ -108,6 +78,42 @@ func TestRPCSlowReader(t *testing.T) {
 		t.Errorf("%d notes of waiting in the record; the run ended at event %d", notes, at)
 	}
 	s.verified(session)
+}
+
+// readSlowly reads until the answer of the first prompt, with pauses in which the run
+// has to wait, and returns the events and how many pauses it made.
+func (s *stage) readSlowly(c *service) (list []event.Event, pauses int) {
+	s.t.Helper()
+	lines := bufio.NewReaderSize(c.out, 4096)
+	for answered := false; !answered; {
+		text, err := lines.ReadString('\n')
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		l, err := decodeSpoken(strings.TrimSuffix(text, "\n"))
+		if err != nil {
+			s.t.Fatalf("%v: %s", err, text)
+		}
+		switch {
+		case l.typ == "event":
+			if list = append(list, l.event); l.event.Seq != int64(len(list)) {
+				s.t.Fatalf("event %d came where %d was expected", l.event.Seq, len(list))
+			}
+			if len(list)%1500 == 0 {
+				// Nobody reads until the run stands still.
+				pauses++
+				if ahead := s.standstill() - len(list); ahead > 1500 {
+					s.t.Errorf("the record was %d events ahead of the reader", ahead)
+				}
+			}
+		case l.id == "1":
+			answered = true
+			if l.typ != "answer" || l.member("answer") != "all read" {
+				s.t.Errorf("%.300s", text)
+			}
+		}
+	}
+	return list, pauses
 }
 
 // standstill waits until the only record doesn't grow, and returns how many events it
