@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/abhed/abhed/ahp"
@@ -19,9 +21,23 @@ import (
 	"github.com/abhed/abhed/internal/trust"
 )
 
-// readRegistrations reads every registration; one at fault refuses everything.
+// readRegistrations reads every registration; one at fault refuses everything, and so
+// does a workspace's that was trusted and has changed or is gone
+// (docs/decisions/0009-registrations-of-projects.md).
 func (e *engine) readRegistrations(context.Context) (err error) {
-	e.registered, err = ahpconfig.Load(e.registrations())
+	opts, own := e.registrations(), registrationFile(e.o.loaded.workspace)
+	switch {
+	case opts.File != "" || opts.Imposed != "": // they count instead of the workspace's
+	case opts.Dir == "" && exists(own):
+		e.warnings = append(e.warnings, own+" is ignored, because nobody has trusted it: \"abhed trust\" shows what it asks, and trusts it")
+	case !e.o.loaded.trusted && !exists(own) && e.onceTrusted(own):
+		return fmt.Errorf("%s was trusted and is gone: bring it back, or end the trust with \"abhed trust --remove\"", own)
+	}
+	e.registered, err = ahpconfig.Load(opts)
+	var u *ahpconfig.UntrustedError
+	if errors.As(err, &u) {
+		return fmt.Errorf("%s was trusted with other content and isn't trusted now: \"abhed trust\" shows it and trusts it again", u.Path)
+	}
 	return err
 }
 
@@ -43,7 +59,7 @@ func (e *engine) registrations() ahpconfig.Options {
 	}
 	if l.trusted { // the workspace as a whole, with whatever it holds
 		opts.Dir, opts.Trusted = l.workspace, func(string, []byte) bool { return true }
-	} else if store := e.trustStore(); store != nil && store.Known(filepath.Join(l.workspace, ".ahp", "registration.json")) {
+	} else if store := e.trustStore(); store != nil && store.Known(registrationFile(l.workspace)) {
 		opts.Dir, opts.Trusted = l.workspace, store.Trusted // by "ahp trust"; changed since, it stops the start
 	}
 	return opts
@@ -57,6 +73,16 @@ func (e *engine) trustStore() *trust.Store {
 		return nil
 	}
 	return trust.Open(filepath.Join(state, "trust.json"))
+}
+
+// onceTrusted reports whether a registration that isn't there was trusted.
+func (e *engine) onceTrusted(file string) bool {
+	store := e.trustStore()
+	if store == nil {
+		return false
+	}
+	entries, err := store.List()
+	return err == nil && slices.ContainsFunc(entries, func(t trust.Entry) bool { return t.Path == file })
 }
 
 // startBackends opens the backends.

@@ -127,16 +127,26 @@ func (w *world) trust() {
 	}
 }
 
-// TestChangedAfterTrust: a trusted registration that was changed stops the start, and
-// isn't left out.
+// TestChangedAfterTrust: a trusted registration that was changed or taken away stops
+// the start, and isn't left out. One that was never trusted is, and named.
 func TestChangedAfterTrust(t *testing.T) {
 	w := newWorld(t, call("write", markerArgs), done())
 	text := registrationText("org.test.x", "http://127.0.0.1:9/", "session.end", "observe")
-	w.put(filepath.Join(w.dir, ".ahp", "registration.json"), text)
+	file := filepath.Join(w.dir, ".ahp", "registration.json")
+	w.put(file, text)
+	if r := w.run(t.Context()); r.code != 0 || !strings.Contains(strings.Join(strings.Fields(r.err), " "), "is ignored, because nobody has trusted it") {
+		t.Errorf("never trusted: exit %d: %s", r.code, r.err)
+	}
 	w.trust()
-	w.put(filepath.Join(w.dir, ".ahp", "registration.json"), text+"\n")
-	if r := w.run(t.Context()); r.code != 2 || !strings.Contains(r.err, "isn't trusted") {
-		t.Errorf("exit %d: %s", r.code, r.err)
+	w.put(file, text+"\n")
+	if r := w.run(t.Context()); r.code != 2 || !strings.Contains(r.err, "isn't trusted now") || !strings.Contains(r.err, "abhed trust") {
+		t.Errorf("changed: exit %d: %s", r.code, r.err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.run(t.Context()); r.code != 2 || !strings.Contains(r.err, "was trusted and is gone") {
+		t.Errorf("gone: exit %d: %s", r.code, r.err)
 	}
 }
 
