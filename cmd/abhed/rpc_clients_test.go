@@ -80,14 +80,7 @@ func TestRPCSnippet(t *testing.T) {
 		}
 	}
 	s := newStage(t, asked("c1", "write", `{"path":"fixed","content":"x"}`), modeltest.Turn{Text: "fixed"})
-	bin := t.TempDir()
-	if err := os.Symlink(self(t), filepath.Join(bin, "abhed")); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), python, file)
-	cmd.Env = append(s.command().Env, "PATH="+bin+":"+os.Getenv("PATH"))
-	cmd.Dir = s.dir
-	out, err := cmd.CombinedOutput()
+	out, err := s.withAbhed(python, file).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -95,5 +88,41 @@ func TestRPCSnippet(t *testing.T) {
 	last := lines[len(lines)-1]
 	if !strings.HasPrefix(last, "answer {") || !strings.Contains(last, "'answer': 'fixed'") || !slices.Contains(lines, "tool.ended") || !exists(s.in("fixed")) {
 		t.Errorf("the snippet printed\n%s", out)
+	}
+}
+
+// withAbhed returns a program in the workspace, in whose path abhed is.
+func (s *stage) withAbhed(program string, args ...string) *exec.Cmd {
+	s.t.Helper()
+	bin := s.t.TempDir()
+	if err := os.Symlink(self(s.t), filepath.Join(bin, "abhed")); err != nil {
+		s.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(s.t.Context(), program, args...)
+	cmd.Env = append(s.command().Env, "PATH="+bin+":"+os.Getenv("PATH"))
+	cmd.Dir = s.dir
+	return cmd
+}
+
+// TestRPCClientPrograms runs the clients as programs: they ask on standard input, and
+// print the answer.
+func TestRPCClientPrograms(t *testing.T) {
+	t.Parallel()
+	for program, args := range map[string][]string{"python3": {"client.py", "--mode", "default", "work"}, "node": {"client.mjs", "default", "work"}} {
+		t.Run(program, func(t *testing.T) {
+			t.Parallel()
+			interpreter := require.Path(t, program)
+			for said, made := range map[string]bool{"y\n": true, "n\n": false} {
+				s := newStage(t, touch("c1", "one"), modeltest.Turn{Text: "it is done"})
+				cmd := s.withAbhed(interpreter, append([]string{filepath.Join(require.Root(t), "examples/rpc", args[0])}, args[1:]...)...)
+				cmd.Stdin = strings.NewReader(said)
+				var errs strings.Builder
+				cmd.Stderr = &errs
+				out, err := cmd.Output()
+				if err != nil || !strings.HasSuffix(string(out), "it is done\n") || !strings.Contains(errs.String(), "touch one") || exists(s.in("one")) != made {
+					t.Errorf("%s, %q: %v, made %v\n%s\n%s", args[0], said, err, exists(s.in("one")), out, errs.String())
+				}
+			}
+		})
 	}
 }

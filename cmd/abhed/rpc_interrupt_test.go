@@ -95,6 +95,10 @@ func TestRPCInterrupt(t *testing.T) {
 			if n := len(s.server.Requests()); n != requests || n != len(p.turns) {
 				t.Errorf("%d requests at the interrupt, %d at the prompt's reply", requests, n)
 			}
+			if p.name == "approval" { // its question has ended with it
+				q := c.find("the question", 0, is(event.TypeApprovalRequested)).event.Payload.(*event.ApprovalRequested)
+				c.refused("approve", q.Request, q.Hash, "", "not_found", "has ended")
+			}
 			if l := c.do("interrupt", "", "interrupted"); l.member("running") != "false" {
 				t.Errorf("when nothing runs: %s", l.text)
 			}
