@@ -138,6 +138,24 @@ func TestRPCFork(t *testing.T) {
 	}
 }
 
+// TestRPCForkWithinCall leaves a session in the middle of a call: the model is told that
+// the outcome of the call isn't known.
+func TestRPCForkWithinCall(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, touch("c1", "one"), modeltest.Turn{Text: "first"}, modeltest.Turn{Text: "other"})
+	c := s.serve("--mode", "bypass")
+	c.begin("")
+	c.reply(c.prompt("one"), "answer")
+	at := c.find("the call", 0, is(event.TypeToolStarted)).event.Seq
+	session := c.do("fork", fmt.Sprintf(`"at":%d`, at), "ready").member("session_id")
+	c.reply(c.prompt("two"), "answer")
+	if got := s.said(2); !same(got, []string{"user: one", "assistant:  c1", "tool: *interrupted*", "user: two"}) {
+		t.Errorf("%q", got)
+	}
+	c.quit()
+	s.verified(session)
+}
+
 // TestRPCDisabledTool: a tool that the settings disable is in no request, new, resumed
 // or forked, and refused if it is called all the same (I230).
 func TestRPCDisabledTool(t *testing.T) {

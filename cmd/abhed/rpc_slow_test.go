@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -135,4 +136,30 @@ func (s *stage) standstill() int {
 		}
 		last = n
 	}
+}
+
+// TestRPCStuckReader: a reader that takes nothing any more doesn't keep the service
+// from ending, with a record that is whole.
+func TestRPCStuckReader(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, manyCalls(3000)...)
+	s.state = inMemory(t)
+	s.put(s.in("f"), strings.Repeat("line\n", 3000))
+	c := s.launch("--rpc-buffer", "10")
+	c.send(`{"method":"start"}`, `{"method":"prompt","id":1,"prompt":"read it"}`)
+	within(t, "the run to begin", func() bool { return len(s.server.Requests()) > 0 })
+	s.standstill()
+	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	alarm := time.AfterFunc(patient, func() { _ = c.cmd.Process.Kill() })
+	_ = c.cmd.Wait()
+	if alarm.Stop(); c.cmd.ProcessState.ExitCode() != 143 {
+		t.Errorf("exit %v: %s", c.cmd.ProcessState, c.errs)
+	}
+	record := s.recorded("*")
+	if got := endings(t, record); got[1] != "shutdown" || got[2] != "shutdown" {
+		t.Errorf("in the record: %q", got)
+	}
+	s.verified(record[0].SessionID)
 }
