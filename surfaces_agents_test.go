@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/abhed/abhed"
 	"github.com/abhed/abhed/ahp"
@@ -64,9 +65,20 @@ func TestManyAgentsAtOnce(t *testing.T) {
 	}
 	x := player{name: "x", more: `,"events":["tool_call"]`, lines: []line{{On: "tool_call", Has: `"agent":{"id":"a`, Do: `{"block":true,"reason":"not below"}`}}}
 	for _, on := range surfaces() { // which of them comes first is open, so the surfaces can't be compared
+		var server *modeltest.Server
+		first := write("c1", "one")
+		first.Before = func(int) { // both have begun before one goes on
+			for range 3000 {
+				if len(server.Requests()) >= 3 {
+					return
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
 		scenario{
+			stage:       func(s *stage) { server = s.server },
 			permissions: `,"allow":["task"]`, extensions: []player{x}, on: []surface{on},
-			turns: []modeltest.Turn{{Calls: []modeltest.Call{task("t1"), task("t2")}}, write("c1", "one"), write("c2", "two"), {Text: "tried"}, {Text: "tried"}, write("c3", "three"), done()},
+			turns: []modeltest.Turn{{Calls: []modeltest.Call{task("t1"), task("t2")}}, first, write("c2", "two"), {Text: "tried"}, {Text: "tried"}, write("c3", "three"), done()},
 			hasnt: []string{"one", "two"}, has: map[string]string{"three": "three"},
 			recorded: []string{`decision && "agent_id":"a1" && "by":"extension x"`, `decision && "agent_id":"a2" && "by":"extension x"`, `decision && "agent_id":"main" && "call_id":"c3" && "outcome":"run"`},
 		}.everywhere(t)
