@@ -97,11 +97,7 @@ func (e *engine) confineExtension(spec proc.Spec) (proc.Spec, error) {
 	if spec.Dir != "" {
 		p.Roots = []string{spec.Dir}
 	}
-	for _, word := range append([]string{spec.Path}, spec.Args...) {
-		if file, ok := namesFile(word, spec.Dir); ok {
-			p.HomePaths = append(p.HomePaths, file) // its own program may lie in the home
-		}
-	}
+	e.confineProgram(spec, &p)
 	return e.plan.Confine(spec, p)
 }
 

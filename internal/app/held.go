@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/abhed/abhed/internal/agent"
+	"github.com/abhed/abhed/internal/policy"
 	"github.com/abhed/abhed/internal/tool/bash"
 )
 
@@ -145,23 +146,22 @@ func (s *scope) kept() (hidden, held []string, err error) {
 			hidden = append(hidden, path)
 		}
 	}
-	unread, unwritten, err := s.forbidden()
-	for _, path := range unwritten {
-		if inRoots(path, s.roots) { // elsewhere nothing can be written anyway
-			held = append(held, path)
-		}
-	}
-	return append(hidden, unread...), held, err
+	unread, unwritten, err := forbidden(s.e.ruleset, s.roots, s.e.sys.home())
+	return append(hidden, unread...), append(held, unwritten...), err
 }
 
 // forbidden lists what the deny rules of read and of write forbid as it is now, so
 // that a command can't do it either.
-func (s *scope) forbidden() (unread, unwritten []string, err error) {
-	home := s.e.sys.home()
-	unread, all := s.e.ruleset.Hidden(s.roots, home, maxHidden)
-	unwritten, more := s.e.ruleset.Frozen(s.roots, home, maxHidden)
+func forbidden(rules *policy.Ruleset, roots []string, home string) (unread, unwritten []string, err error) {
+	unread, all := rules.Hidden(roots, home, maxHidden)
+	frozen, more := rules.Frozen(roots, home, maxHidden)
 	if !all || !more {
 		return nil, nil, fmt.Errorf("a deny rule of read or write has wildcards and the workspace has more than %d files, so not everything that it forbids could be held; write the rule with a folder at its start", maxHidden)
+	}
+	for _, path := range frozen {
+		if inRoots(path, roots) { // elsewhere nothing can be written anyway
+			unwritten = append(unwritten, path)
+		}
 	}
 	return unread, unwritten, nil
 }

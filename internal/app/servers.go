@@ -67,21 +67,24 @@ func (e *engine) startServers(ctx context.Context) error {
 }
 
 // confineServer runs the process of a server like a command of the agent: its roots
-// writable, the rest read-only, no network unless the settings say so.
+// writable but for what is protected, the rest read-only, no network unless the settings
+// say so. What deny rules of read and write forbid is held as it is at the start.
 func (e *engine) confineServer(name string, spec proc.Spec) (proc.Spec, error) {
 	if e.plan.Tier() < sandbox.TierProcess {
 		return spec, nil // the operator accepted a session without a sandbox
 	}
 	l, c := e.o.loaded, e.o.loaded.MCP[name]
-	p := sandbox.Policy{Roots: slices.Clone(l.roots), HomePaths: slices.Clone(l.Sandbox.HomePaths), Network: c.Network, Protected: newHolding(l.roots).held()}
+	p := sandbox.Policy{Roots: slices.Clone(l.roots), HomePaths: slices.Clone(l.Sandbox.HomePaths), Network: c.Network}
 	if spec.Dir != "" && !inRoots(spec.Dir, p.Roots) {
 		p.HomePaths = append(p.HomePaths, spec.Dir)
 	}
-	for _, word := range append([]string{spec.Path}, spec.Args...) {
-		if file, ok := namesFile(word, spec.Dir); ok {
-			p.HomePaths = append(p.HomePaths, file) // its own program may lie in the home
-		}
+	e.confineProgram(spec, &p)
+	unread, unwritten, err := e.deniedPaths(p.Roots)
+	if err != nil {
+		return proc.Spec{}, err
 	}
+	unread = slices.DeleteFunc(unread, func(path string) bool { return slices.Contains(p.HomePaths, path) })
+	p.Hidden, p.Protected = append(p.Hidden, unread...), append(p.Protected, unwritten...)
 	return e.plan.Confine(spec, p)
 }
 
