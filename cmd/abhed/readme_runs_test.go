@@ -148,6 +148,36 @@ func TestReadmeEmbedding(t *testing.T) {
 	}
 }
 
+// TestGuideRuns runs the guide's examples of a run, and that of an answer of a given form.
+func TestGuideRuns(t *testing.T) {
+	t.Parallel()
+	guide := page(t, "docs/guide.md")
+	misfit := modeltest.Turn{Text: `{"licence":"MIT"}`}
+	s := newStage(t, modeltest.Turn{Text: "it is fixed"}, modeltest.Turn{Text: "the docs too"}, modeltest.Turn{Text: "it greets"},
+		misfit, modeltest.Turn{Expect: "doesn't fit the JSON Schema", Text: `{"name":"MIT"}`}, misfit, misfit, misfit)
+	s.settings(`{"sandbox":{"min_tier":"none"}}`)
+	s.put(s.in("question.txt"), "what does it do?")
+	out, code := s.shell(block(t, guide, "", "question.txt"))
+	if code != 0 || !strings.Contains(out, "it is fixed") || !strings.Contains(out, "the docs too") || !strings.HasSuffix(out, "it greets\n") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	if said := s.said(2); len(said) != 1 || !strings.Contains(said[0], "what does it do?") {
+		t.Errorf("the prompt of standard input arrived as %q", said)
+	}
+	schema := regexp.MustCompile("`(\\{\"type\": \"object\"[^`]*)`").FindStringSubmatch(guide)
+	if schema == nil {
+		t.Fatal("the guide has no schema of an answer")
+	}
+	s.put(s.in("licence.json"), schema[1])
+	line, _, _ := strings.Cut(block(t, guide, "", "--json-schema"), "|")
+	if out, code = s.shell(line); code != 0 || out != "{\"name\":\"MIT\"}\n" {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	if out, code = s.shell(line); code != 1 || !strings.Contains(out, "3 answers in a row") {
+		t.Errorf("answers that don't fit: exit %d\n%s", code, out)
+	}
+}
+
 // tableOf returns what the first column of a table of a page sets as code, and the
 // second column as it is.
 func tableOf(t *testing.T, text, header string) map[string]string {

@@ -19,9 +19,19 @@ import (
 // contains a text.
 func block(t *testing.T, page, lang, contains string) string {
 	t.Helper()
-	for _, m := range regexp.MustCompile("(?ms)^```"+lang+"\n(.*?)^```$").FindAllStringSubmatch(page, -1) {
-		if strings.Contains(m[1], contains) {
-			return m[1]
+	var body *strings.Builder // nil outside of a block
+	is := ""
+	for line := range strings.Lines(page) {
+		switch fence, found := strings.CutPrefix(line, "```"); {
+		case !found && body != nil:
+			body.WriteString(line)
+		case found && body == nil:
+			body, is = &strings.Builder{}, strings.TrimSpace(fence)
+		case found:
+			if is == lang && strings.Contains(body.String(), contains) {
+				return body.String()
+			}
+			body = nil
 		}
 	}
 	t.Fatalf("no %s block with %q", lang, contains)
