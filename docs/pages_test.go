@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/abhed/abhed/internal/config"
 	"github.com/abhed/abhed/internal/extension"
+	"github.com/abhed/abhed/internal/probe"
 	"github.com/abhed/abhed/internal/strictjson"
 )
 
@@ -71,6 +73,19 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestFigures holds figures of the prose against what the program says.
+func TestFigures(t *testing.T) {
+	if page := text(t, "guide.md"); !strings.Contains(page, fmt.Sprintf("is asked at most %s things", map[int]string{10: "ten"}[probe.MaxRequests])) {
+		t.Errorf("guide.md doesn't say that the doctor asks %d things at most", probe.MaxRequests)
+	}
+	defaults := schemaOf(t, "properties", "http", "properties")
+	for name, want := range map[string]string{"retries": "`http.retries` times (%s)", "stall_seconds": "`http.stall_seconds` (%s)"} {
+		if want = fmt.Sprintf(want, defaults[name]); !strings.Contains(text(t, "models.md"), want) {
+			t.Errorf("models.md doesn't say %q", want)
+		}
+	}
+}
+
 // TestExtensionEvents holds the table of events for authors against the program, in
 // order.
 func TestExtensionEvents(t *testing.T) {
@@ -78,12 +93,8 @@ func TestExtensionEvents(t *testing.T) {
 	for _, row := range table(t, "extensions.md", "event", "when") {
 		page = append(page, named(row[0])...)
 	}
-	for _, list := range [][]string{page, config.ExtensionEvents()} {
-		slices.Sort(list)
-	}
-	want := slices.Sorted(slices.Values(extension.Events()))
-	if d := cmp.Diff(want, page); d != "" {
-		t.Errorf("extensions.md (-program +page):\n%s", d)
+	if d := cmp.Diff(extension.Events(), page); d != "" {
+		t.Errorf("extensions.md (-program +page), in the program's order:\n%s", d)
 	}
 	var failures []string
 	for _, row := range table(t, "extensions.md", "`on_failure`") {
