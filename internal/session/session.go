@@ -104,7 +104,8 @@ func (s *Session) Head() chain.Head {
 
 // Append records d and returns the event as it is recorded. The event is on disk
 // after the next AppendDurable, Sign or Close, and in the file after
-// Options.FlushEvery at the latest. The first event of a session, and the first
+// Options.FlushEvery at the latest; a reply of the model and the outcome of a call are
+// in the file at once, so that the end of this process doesn't lose what was shown. The first event of a session, and the first
 // after a resume, is durable and signed whichever method appends it.
 //
 // The payload must not be changed afterwards. An error means that d is not
@@ -132,7 +133,7 @@ func (s *Session) append(d event.Draft, durable bool) (event.Event, error) {
 	case err != nil:
 	case durable:
 		err = s.commit(s.head.Seq)
-	case len(s.buf) > maxPending:
+	case len(s.buf) > maxPending || acknowledged(d.Payload):
 		err = s.flush()
 	default:
 		s.arm()
@@ -143,6 +144,15 @@ func (s *Session) append(d event.Draft, durable bool) (event.Event, error) {
 		return event.Event{}, err
 	}
 	return e, nil
+}
+
+// acknowledged reports whether an event is in the file before anybody hears of it.
+func acknowledged(p event.Payload) bool {
+	switch p.(type) {
+	case *event.ModelResponded, *event.ToolEnded:
+		return true
+	}
+	return false
 }
 
 // Sign signs the head with the installation's key and returns when the signature

@@ -292,3 +292,26 @@ func TestManyWritersOneOrder(t *testing.T) {
 		t.Errorf("%v %+v; told of %d", err, rep, len(heard))
 	}
 }
+
+// TestRepliesAndOutcomesAreInTheFileAtOnce holds what a kill of the process must not
+// take back.
+func TestRepliesAndOutcomesAreInTheFileAtOnce(t *testing.T) {
+	s := create(t, newStore(t, Options{FlushEvery: time.Hour}))
+	defer s.Close()
+	for _, tt := range []struct {
+		p      event.Payload
+		atOnce bool
+	}{
+		{&event.UserMessage{Text: "first"}, true}, {&event.TurnStarted{Turn: 1}, false}, {&event.ModelResponded{Turn: 1}, true},
+		{&event.ModelRequested{Turn: 1}, false}, {&event.ToolEnded{CallID: "c", Outcome: "ok"}, true},
+	} {
+		e, err := s.Append(event.Draft{Actor: event.ActorSystem, Trust: event.TrustHarness, Payload: tt.p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(s.Path())
+		if err != nil || strings.Contains(string(data), e.Hash) != tt.atOnce {
+			t.Errorf("%s: %v, in the file %t", tt.p.Type(), err, !tt.atOnce)
+		}
+	}
+}
