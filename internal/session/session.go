@@ -148,11 +148,9 @@ func (s *Session) append(d event.Draft, durable bool) (event.Event, error) {
 
 // acknowledged reports whether an event is in the file before anybody hears of it.
 func acknowledged(p event.Payload) bool {
-	switch p.(type) {
-	case *event.ModelResponded, *event.ToolEnded:
-		return true
-	}
-	return false
+	_, reply := p.(*event.ModelResponded)
+	_, outcome := p.(*event.ToolEnded)
+	return reply || outcome
 }
 
 // Sign signs the head with the installation's key and returns when the signature
