@@ -39,11 +39,16 @@ func NewBudget(limits Limits, began time.Time) *Budget {
 	return &Budget{limits: limits, began: began}
 }
 
-// turn counts a turn that begins.
-func (b *Budget) turn() {
+// turn counts a turn that begins, unless a limit forbids it, which it then reports:
+// agents that run side by side can't have the last one twice.
+func (b *Budget) turn() *end {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if e := b.over(); e != nil {
+		return e
+	}
 	b.turns++
+	return nil
 }
 
 // spend counts a reply.
@@ -78,6 +83,11 @@ func (b *Budget) turnsLeft() (int, bool) {
 func (b *Budget) spent() *end {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.over()
+}
+
+// over is spent for who holds mu.
+func (b *Budget) over() *end {
 	switch lim := b.limits; {
 	case lim.Turns > 0 && b.turns >= lim.Turns:
 		return &end{ReasonMaxTurns, fmt.Sprintf("the limit of %d turns is used up", lim.Turns)}

@@ -3,6 +3,8 @@ package agent_test
 import (
 	"context"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,6 +92,31 @@ func TestOneBudgetForSeveralLoops(t *testing.T) {
 				t.Error("there is a budget between runs")
 			}
 		})
+	}
+}
+
+// TestLastTurnIsHadOnce lets loops race for the turns of one budget.
+func TestLastTurnIsHadOnce(t *testing.T) {
+	for range 200 {
+		const limit = 5
+		budget := agent.NewBudget(agent.Limits{Turns: limit}, time.Now())
+		var turns atomic.Int64
+		var all sync.WaitGroup
+		start := make(chan struct{})
+		for range 8 {
+			b := setup(t, nil, works(limit+1)...)
+			b.opts.Budget = budget
+			loop := agent.New(b.opts)
+			all.Go(func() {
+				<-start
+				turns.Add(int64(loop.Run(t.Context(), agent.Prompt{Text: "go"}).Turns))
+			})
+		}
+		close(start)
+		all.Wait()
+		if turns.Load() != limit {
+			t.Fatalf("%d turns of a limit of %d", turns.Load(), limit)
+		}
 	}
 }
 

@@ -147,9 +147,11 @@ func (l *Loop) turnOnce(ctx context.Context, cut *int) *end {
 	if e := l.limited(ctx); e != nil {
 		return e
 	}
+	if e := l.spending().turn(); e != nil {
+		return e
+	}
 	l.turn++
 	l.runTurns++
-	l.spending().turn()
 	if _, err := l.o.Log.Append(system(&event.TurnStarted{Turn: l.turn})); err != nil {
 		return recordFailed(err)
 	}

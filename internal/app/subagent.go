@@ -26,6 +26,10 @@ func (e *engine) runTask(ctx context.Context, by policy.Agent, r task.Request) (
 		return task.Reply{}, fmt.Errorf("a sub-agent of depth %d can't have sub-agents", maxDepth)
 	case parent.loop.Budget() == nil:
 		return task.Reply{}, errors.New("the run has ended")
+	case r.Worktree && (r.ReadOnly || parent.readOnly):
+		return task.Reply{}, errors.New("a sub-agent that can change nothing gets no worktree of its own; ask again without")
+	case r.Worktree && e.mode() == policy.ModePlan: // the call itself is judged as one that changes nothing
+		return task.Reply{}, errors.New("in plan mode nothing may change, and a worktree is made in the repository; ask again without")
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

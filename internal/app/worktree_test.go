@@ -219,3 +219,29 @@ func TestFilesOfAPersonOutliveTheSession(t *testing.T) {
 		t.Errorf("exit %d, the file: %q, %v: %s", r.code, data, err, r.err)
 	}
 }
+
+// TestNoWorktreeWhereNothingMayChange asks for one in plan mode, for a sub-agent that
+// can change nothing, and by one.
+func TestNoWorktreeWhereNothingMayChange(t *testing.T) {
+	for name, tt := range map[string]struct{ mode, more, want string }{
+		"plan mode":         {"plan", `,"worktree":true`, "in plan mode nothing may change"},
+		"read-only":         {"bypass", `,"worktree":true,"read_only":true`, "can change nothing"},
+		"below a read-only": {"bypass", `,"read_only":true`, "can change nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.write("a.txt", "one\n")
+			w.repository()
+			w.opts.Mode = tt.mode
+			w.plays("", fmt.Sprintf(oneTask, tt.more, "", `{"calls":[{"id":"u","name":"task","args":{"description":"deeper","prompt":"p","worktree":true}}]},{"text":"reported"}],"deeper":[{"text":"never"}`))
+			r := w.run(t.Context())
+			events := w.events(r)
+			if got := outcome(events, "t") + outcome(events, "u"); r.code != 0 || !strings.Contains(got, tt.want) {
+				t.Errorf("exit %d: %s%s", r.code, got, r.err)
+			}
+			if trees := w.git("worktree", "list"); strings.Contains(trees, "abhed") || w.git("branch", "--list", "abhed/*") != "" {
+				t.Errorf("worktrees: %s", trees)
+			}
+		})
+	}
+}
