@@ -56,7 +56,8 @@ func (x *examination) ok(what, saw string) { x.add(what, "ok", saw, "") }
 
 // Doctor looks at everything that a session here would need, the endpoint of the
 // configured model included, which it asks for a few short replies, and says what is
-// wrong and what to do. It exits with 1 if a session would not work.
+// wrong and what to do. It exits with 1 if something that is
+// configured doesn't work.
 func Doctor(ctx context.Context, o DoctorOptions, sys System) int {
 	x := &examination{Findings: []finding{}, OK: true}
 	x.ok("abhed", fmt.Sprintf("%s on %s/%s", sys.Version, runtime.GOOS, runtime.GOARCH))
@@ -248,6 +249,6 @@ func (x *examination) print(sys System) {
 	if x.OK {
 		fmt.Fprintln(sys.Stdout, "\nA session would work.")
 	} else {
-		fmt.Fprintln(sys.Stdout, "\nA session would not work as it is configured: see what is BAD.")
+		fmt.Fprintln(sys.Stdout, "\nNot everything works that is configured: see what is BAD.")
 	}
 }

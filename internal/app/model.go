@@ -45,6 +45,9 @@ func (e *engine) connect(name, title string) (agent.Model, error) {
 	if err != nil {
 		return agent.Model{}, err
 	}
+	if ep.APIKeyEnv != "" && ep.APIKey.IsZero() && e.sys.Getenv(ep.APIKeyEnv) == "" {
+		return agent.Model{}, fmt.Errorf("provider %q takes its key from the variable %s, which isn't set", ep.Provider, ep.APIKeyEnv)
+	}
 	if m.Client, err = dial(l, ep, headers, apiKey(ep, e.sys), e.id); err == nil && len(l.MCP) > 0 {
 		m.Client = careful{m.Client, func() *mcp.Host { return e.servers }}
 	}
