@@ -240,6 +240,10 @@ func urlForms(s string) []string {
 	forms := []string{url.QueryEscape(s), url.PathEscape(s), strings.ReplaceAll(url.QueryEscape(s), "+", "%20")}
 	// encodeURIComponent leaves these as they are.
 	forms = append(forms, strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(forms[2]))
+	for _, f := range slices.Clone(forms) { // as it is done to whole paths
+		forms = append(forms, strings.ReplaceAll(f, "%2F", "/"))
+	}
+	forms = append(forms, (&url.URL{Path: s}).EscapedPath())
 	for _, f := range slices.Clone(forms) {
 		forms = append(forms, lowerPercent(f))
 	}

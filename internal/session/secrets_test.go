@@ -33,6 +33,8 @@ var encodings = map[string]func(string) string{
 	},
 	"strict json":   func(s string) string { b, _ := strictjson.Marshal(s); return string(b) },
 	"query":         func(s string) string { return "https://x/?a=" + url.QueryEscape(s) + "&b=1" },
+	"whole path":    func(s string) string { return "https://x" + (&url.URL{Path: "/" + s}).EscapedPath() },
+	"slash kept":    func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "%2F", "/") },
 	"path":          func(s string) string { return "https://x/" + url.PathEscape(s) },
 	"lower query":   func(s string) string { return strings.ToLower(url.QueryEscape(s)) },
 	"base64":        func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
