@@ -173,7 +173,7 @@ func TestLinks(t *testing.T) {
 func headings(text string) []string {
 	anchors := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(text, -1) {
-		name := strings.ToLower(regexp.MustCompile("[^\\w\\- ]").ReplaceAllString(m[1], ""))
+		name := strings.ToLower(regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(m[1], ""))
 		anchors[strings.ReplaceAll(name, " ", "-")] = true
 	}
 	return slices.Collect(maps.Keys(anchors))

@@ -115,8 +115,8 @@ func TestConfigCheckRules(t *testing.T) {
 	d.user(`{"permissions": {"deny": ["bash(a*)", "bash(b*)", "read(/etc/**)", "bsh(rm*)", "write", "todo(x)", "mcp__docs__*", "mcp__dogs__x"]},
   "mcp": {"docs": {"command": "x"}}}`)
 	code, out, errs := d.check()
-	if code != 1 {
-		t.Errorf("exit %d, want 1", code)
+	if code != 1 || strings.Contains(errs, "bash(a*)") {
+		t.Errorf("exit %d, want 1: %s", code, errs)
 	}
 	wantLines(t, out, `config.json:1:68 permissions.deny[3]`, `there is no tool "bsh"; did you mean "bash"?`, `"todo(x)"`, `there is no MCP server "dogs"`, "3 faults")
 	if strings.Contains(out, "bash(a*)") {

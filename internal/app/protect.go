@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,7 +54,7 @@ func protected(l *loaded, roots, registrations []string, sys System) policy.Prot
 	}
 	for _, s := range l.MCP {
 		for _, word := range append([]string{s.Command}, s.Args...) {
-			if file, ok := namesFile(word, s.Cwd); ok {
+			if file, ok := namesFile(word, cmp.Or(s.Cwd, l.workspace)); ok {
 				write(file)
 			}
 		}

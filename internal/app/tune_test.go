@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/abhed/abhed/ahp"
-	"github.com/abhed/abhed/internal/agent"
 	"github.com/abhed/abhed/internal/app"
 	"github.com/abhed/abhed/internal/control"
 	"github.com/abhed/abhed/internal/event"
@@ -278,9 +277,6 @@ func changes() []enforced {
 	stopped.stderr, stopped.record = "that is enough", "stopped"
 	return append(rows, enforced{on: ahp.ModelSwitchBefore, effect: ahp.EffectFlow, op: "stop", say: always(stop()), want: stopped})
 }
-
-// errInterrupt is how a person ends a prompt.
-func errInterrupt() error { return &agent.Interrupted{Reason: agent.ReasonUserInterrupt} }
 
 // refusal returns the error of a tuner, which must be one of that code.
 func refusal(t *testing.T, err error, code control.Code) string {

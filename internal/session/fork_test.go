@@ -305,8 +305,7 @@ func TestForkOfAStrangersRecord(t *testing.T) {
 // TestFailedForkLeavesNothing lets the disk be full while the events are copied.
 func TestFailedForkLeavesNothing(t *testing.T) {
 	full := false
-	var st *Store
-	st = newStore(t, Options{open: func(path string, flag int) (file, error) {
+	st := newStore(t, Options{open: func(path string, flag int) (file, error) {
 		f, err := openFile(path, flag)
 		if full {
 			return &faulty{file: f, room: 2000}, err
