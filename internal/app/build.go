@@ -62,6 +62,7 @@ type engine struct {
 	sys      System
 	plan     sandbox.Plan
 	tmp      string
+	outputs  *os.Root // in tmp, opened before any command ran
 	warnings []string
 	log      *session.Session
 	// id is the session's, record takes what its parts say of themselves. Where there is
@@ -162,6 +163,14 @@ func (e *engine) openSandbox(ctx context.Context) error {
 		return &operationalError{err}
 	}
 	e.onClose(func() error { return os.RemoveAll(e.tmp) })
+	outputs := filepath.Join(e.tmp, "output") // commands can read there what was cut
+	if err := os.Mkdir(outputs, 0o700); err != nil {
+		return &operationalError{err}
+	}
+	if e.outputs, err = os.OpenRoot(outputs); err != nil {
+		return &operationalError{err}
+	}
+	e.onClose(e.outputs.Close)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -58,6 +59,50 @@ func TestProgramsAreConfined(t *testing.T) {
 	for _, name := range []string{".abhed", ".ahp", ".git/hooks"} {
 		if entries, err := os.ReadDir(filepath.Join(w.dir, name)); err == nil && len(entries) > 0 {
 			t.Errorf("%s is there after the session: %v", name, entries)
+		}
+	}
+}
+
+// TestOutputsStayInTheSession lets a command put a link where the outputs of later
+// commands are kept, which happens outside the sandbox.
+func TestOutputsStayInTheSession(t *testing.T) {
+	require.Path(t, "bwrap")
+	w := newWorld(t,
+		bash("link", `mv "$TMPDIR/output" "$TMPDIR/away"; ln -s "$HOME/target" "$TMPDIR/output"; ls -l "$TMPDIR"`),
+		bash("long", "seq 20000"),
+		modeltest.Turn{Calls: []modeltest.Call{{ID: "t", Name: "task", Args: `{"description":"look","prompt":"p"}`}}},
+		bash("sub", "seq 20000"), modeltest.Turn{Text: "reported"}, modeltest.Turn{Text: "done"})
+	w.opts.MinTier, w.opts.Mode = "process", "bypass"
+	target := filepath.Join(w.home, "target")
+	if err := os.Mkdir(target, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := w.run(t.Context())
+	events := w.events(r)
+	if got := outcome(events, "link"); r.code != 0 || !strings.Contains(got, "-> ") {
+		t.Fatalf("exit %d: %s%s", r.code, got, r.err)
+	}
+	if entries, err := os.ReadDir(target); err != nil || len(entries) > 0 {
+		t.Errorf("outputs are outside the session's folder: %v, %v", entries, err)
+	}
+	for _, id := range []string{"long", "sub"} {
+		if got := outcome(events, id); !strings.Contains(got, "the full output of") {
+			t.Errorf("%s: %.300s", id, got[max(0, len(got)-300):])
+		}
+	}
+}
+
+// TestEndsTellNoSecret has an endpoint that tells the key that it was sent, encoded.
+func TestEndsTellNoSecret(t *testing.T) {
+	key := "sk-0123456789abcdefghij"
+	said := fmt.Sprintf(`{"error":{"message":"bad key %s"}}`, base64.StdEncoding.EncodeToString([]byte(key)))
+	for _, output := range []string{"text", "json", "stream-json"} {
+		w := newWorld(t, modeltest.Turn{Faults: []modeltest.Fault{modeltest.Status(401, said)}})
+		w.env = append(w.env, "ABHED_API_KEY="+key)
+		w.opts.Output = output
+		r := w.run(t.Context())
+		if all := r.out + r.err; r.code != 1 || strings.Contains(all, "c2stMDEyMzQ1") || !strings.Contains(all, "bad key [secret]") {
+			t.Errorf("%s: exit %d: %s", output, r.code, all)
 		}
 	}
 }

@@ -168,6 +168,9 @@ func (e *engine) run(ctx context.Context, p agent.Prompt) agent.Result {
 		}
 		return res
 	}
+	if p, ok := last.Payload.(*event.RunEnded); ok { // as it is recorded, without secrets
+		res.Detail = p.Detail
+	}
 	e.ear.wait(last.Seq)
 	return res
 }

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 
@@ -30,14 +29,10 @@ type scope struct {
 func (e *engine) newScope(roots []string, more ...string) (*scope, error) {
 	l := e.o.loaded
 	s := &scope{e: e, roots: roots, holding: newHolding(roots)}
-	outputs := filepath.Join(e.tmp, "output") // commands can read there what was cut
-	if err := os.MkdirAll(outputs, 0o700); err != nil {
-		return nil, &operationalError{err}
-	}
 	var err error
 	s.shell, err = bash.New(e.plan, bash.Options{
 		Policy: sandbox.Policy{Roots: roots, HomePaths: append(slices.Clone(l.Sandbox.HomePaths), more...), Network: l.Sandbox.Network, TmpDir: e.tmp},
-		Before: s.beforeCommand, After: s.afterCommand, Guard: s.guardJob, Jobs: e.jobs, OutputDir: outputs,
+		Before: s.beforeCommand, After: s.afterCommand, Guard: s.guardJob, Jobs: e.jobs, OutputDir: e.outputs,
 	})
 	if err != nil {
 		return nil, err

@@ -146,8 +146,12 @@ func (w *worker) work(ctx context.Context, parent *worker, r task.Request, tree 
 	}
 	res := w.loop.Run(ctx, agent.Prompt{Text: r.Prompt})
 	ended := &event.AgentEnded{AgentID: w.id.ID, Reason: string(res.Reason), Detail: res.Detail, Turns: res.Turns, Usage: &res.Usage}
-	if _, err := e.log.AppendDurable(system(ended)); err != nil {
+	last, err := e.log.AppendDurable(system(ended))
+	if err != nil {
 		return agent.Result{Reason: agent.ReasonError, Detail: err.Error()}
+	}
+	if p, ok := last.Payload.(*event.AgentEnded); ok { // as it is recorded, without secrets
+		res.Detail = p.Detail
 	}
 	return res
 }

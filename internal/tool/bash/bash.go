@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -58,9 +59,11 @@ type Options struct {
 	// Head and Tail are how many bytes of the output's begin and end are kept; zero
 	// means 16 KiB each.
 	Head, Tail int
-	// OutputDir is an existing folder for the full output of a command whose output is
-	// cut; empty keeps none. The files are the owner's to remove.
-	OutputDir string
+	// OutputDir is the folder for the full output of a command whose output is cut; nil
+	// keeps none. The files are the owner's to remove. Commands may be able to write there
+	// and put another folder, or a link, in its place: the files are made in the one that
+	// was opened.
+	OutputDir *os.Root
 	// Grace is how long a command may take to end after SIGTERM; zero means half a
 	// second. The sandbox may not pass the signal on.
 	Grace time.Duration

@@ -272,7 +272,7 @@ func TestInterrupt(t *testing.T) {
 func TestLargeOutput(t *testing.T) {
 	t.Parallel()
 	p, dir, full := plan(t, sandbox.TierNone), realDir(t), realDir(t)
-	o := bash.Options{OutputDir: full}
+	o := bash.Options{OutputDir: opened(t, full)}
 	res := run(t, p, o, dir, m{"command": `for i in $(seq 1 20000); do echo "line $i"; done`})
 	if len(res.Content) > 34<<10 || !strings.HasPrefix(res.Content, "line 1\nline 2\n") || !strings.Contains(res.Content, "\nline 20000\n(the full output of 208894 bytes is in "+full) {
 		t.Errorf("%d bytes: %.40q … %q", len(res.Content), res.Content, res.Content[len(res.Content)-200:])
@@ -389,5 +389,37 @@ func TestWithoutBash(t *testing.T) {
 	t.Setenv("PATH", realDir(t))
 	if _, err := bash.New(p, bash.Options{}); err == nil {
 		t.Error("no shell at all was no error")
+	}
+}
+
+// opened opens a folder.
+func opened(t *testing.T, dir string) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
+}
+
+// TestOutputStaysInItsFolder lets a command put a link in the place of the folder in
+// which the outputs of later ones are kept.
+func TestOutputStaysInItsFolder(t *testing.T) {
+	dir := realDir(t)
+	full, other := filepath.Join(dir, "full"), filepath.Join(dir, "other")
+	for _, d := range []string{full, other} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := bash.Options{OutputDir: opened(t, full), Head: 100, Tail: 100}
+	run(t, noPlan, o, dir, m{"command": "mv full away; ln -s other full"})
+	res := run(t, noPlan, o, dir, m{"command": "seq 10000"})
+	if entries, err := os.ReadDir(other); err != nil || len(entries) != 0 {
+		t.Errorf("the output is in the folder that the link leads to: %v, %v", entries, err)
+	}
+	if entries, err := os.ReadDir(filepath.Join(dir, "away")); err != nil || len(entries) != 1 || !strings.Contains(res.Content, entries[0].Name()) {
+		t.Errorf("the output is not kept: %v, %v: %s", entries, err, res.Content)
 	}
 }

@@ -139,7 +139,7 @@ func TestProgressBars(t *testing.T) {
 		{"I128, beside: lines", bars(25_000, `\n`), []string{"progress 1 .", "progress 25000 .", "bytes left out"}},
 	} {
 		full := realDir(t)
-		res := run(t, noPlan, bash.Options{OutputDir: full}, realDir(t), tt.args)
+		res := run(t, noPlan, bash.Options{OutputDir: opened(t, full)}, realDir(t), tt.args)
 		if len(res.Content) > 34<<10 || strings.Contains(tt.id, "again") && strings.Count(res.Content, "progress") != 1 {
 			t.Errorf("%s: %d bytes", tt.id, len(res.Content))
 		}
@@ -158,7 +158,7 @@ func TestProgressBars(t *testing.T) {
 		}
 	}
 	full := realDir(t)
-	if res := run(t, noPlan, bash.Options{OutputDir: full}, realDir(t), bars(50, `\r`)); strings.Contains(res.Content, "full output") {
+	if res := run(t, noPlan, bash.Options{OutputDir: opened(t, full)}, realDir(t), bars(50, `\r`)); strings.Contains(res.Content, "full output") {
 		t.Errorf("a short one was kept: %q", res.Content)
 	}
 	if files, _ := filepath.Glob(full + "/*"); len(files) > 0 {

@@ -1,8 +1,10 @@
 package bash
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
+	"path/filepath"
 	"unicode/utf8"
 )
 
@@ -14,7 +16,7 @@ const maxSpill = 64 << 20
 // Bounds are in bytes.
 type keeper struct {
 	headMax, tailMax int
-	dir              string // "" keeps no file
+	dir              *os.Root // nil keeps no file
 
 	head, tail []byte
 	total      int64
@@ -22,6 +24,7 @@ type keeper struct {
 	first   []byte // the begin of the whole text, while there is no file
 	whole   int64  // what the file should hold
 	file    *os.File
+	name    string // of the file in dir
 	spilled int64
 	failed  error
 }
@@ -51,7 +54,7 @@ func (k *keeper) overwritten(line []byte) {
 
 // spill adds to the whole text. The file is made once that outgrows the head.
 func (k *keeper) spill(p []byte) {
-	if k.dir == "" || k.failed != nil || len(p) == 0 {
+	if k.dir == nil || k.failed != nil || len(p) == 0 {
 		return
 	}
 	k.whole += int64(len(p))
@@ -59,7 +62,8 @@ func (k *keeper) spill(p []byte) {
 		if k.first = append(k.first, p...); len(k.first) <= k.headMax {
 			return
 		}
-		if k.file, k.failed = os.CreateTemp(k.dir, "output-*.txt"); k.failed != nil {
+		k.name = "output-" + rand.Text() + ".txt"
+		if k.file, k.failed = k.dir.OpenFile(k.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); k.failed != nil {
 			return
 		}
 		p, k.first = k.first, nil
@@ -82,13 +86,13 @@ func (k *keeper) end() (text, note string) {
 	more := missing > 0 || k.whole > k.total
 	switch {
 	case !more && k.file != nil:
-		os.Remove(k.file.Name())
+		k.dir.Remove(k.name)
 	case k.failed != nil:
 		note = fmt.Sprintf("the full output could not be kept: %v", k.failed)
 	case k.file != nil && k.spilled == k.whole:
-		note = fmt.Sprintf("the full output of %d bytes is in %s", k.whole, k.file.Name())
+		note = fmt.Sprintf("the full output of %d bytes is in %s", k.whole, k.path())
 	case k.file != nil:
-		note = fmt.Sprintf("the first %d of %d bytes of output are in %s", k.spilled, k.whole, k.file.Name())
+		note = fmt.Sprintf("the first %d of %d bytes of output are in %s", k.spilled, k.whole, k.path())
 	}
 	if missing <= 0 {
 		return string(k.head) + string(tail), note
@@ -103,6 +107,9 @@ func (k *keeper) end() (text, note string) {
 	missing = k.total - int64(len(head)) - int64(len(tail))
 	return fmt.Sprintf("%s\n… (%d bytes left out) …\n%s", head, missing, tail), note
 }
+
+// path is where the file is to be found.
+func (k *keeper) path() string { return filepath.Join(k.dir.Name(), k.name) }
 
 // lastRune returns the bytes of the last character, whole or not.
 func lastRune(p []byte) []byte {
