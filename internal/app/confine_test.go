@@ -67,16 +67,13 @@ func TestProgramsAreConfined(t *testing.T) {
 // commands are kept, which happens outside the sandbox.
 func TestOutputsStayInTheSession(t *testing.T) {
 	require.Path(t, "bwrap")
+	target := t.TempDir()
 	w := newWorld(t,
-		bash("link", `mv "$TMPDIR/output" "$TMPDIR/away"; ln -s "$HOME/target" "$TMPDIR/output"; ls -l "$TMPDIR"`),
+		bash("link", `mv "$TMPDIR/output" "$TMPDIR/away"; ln -s `+target+` "$TMPDIR/output"; ls -l "$TMPDIR"`),
 		bash("long", "seq 20000"),
 		modeltest.Turn{Calls: []modeltest.Call{{ID: "t", Name: "task", Args: `{"description":"look","prompt":"p"}`}}},
 		bash("sub", "seq 20000"), modeltest.Turn{Text: "reported"}, modeltest.Turn{Text: "done"})
 	w.opts.MinTier, w.opts.Mode = "process", "bypass"
-	target := filepath.Join(w.home, "target")
-	if err := os.Mkdir(target, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	r := w.run(t.Context())
 	events := w.events(r)
 	if got := outcome(events, "link"); r.code != 0 || !strings.Contains(got, "-> ") {
