@@ -39,8 +39,13 @@ func (p Plan) bubblewrap(spec proc.Spec, policy Policy) (proc.Spec, error) {
 		return proc.Spec{}, &PolicyError{"program", program, "it is hidden in the sandbox; list its folder in sandbox.home_paths"}
 	}
 
+	verify, err := verified(l.meant)
+	if err != nil {
+		return proc.Spec{}, err
+	}
 	args := append(namespaces(policy), l.args...)
 	args = append(args, "--chdir", dir, "--")
+	args = append(args, verify...)
 	args = append(args, p.limits(policy)...)
 	args = append(args, program)
 	out := spec

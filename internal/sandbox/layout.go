@@ -20,6 +20,7 @@ type layout struct {
 	homes  []string
 	held   map[string]bool // mounted read-only or as its own place
 	mounts int
+	meant  []meant // what must be mounted in the roots
 }
 
 // show says that a folder and what is in it is visible, or not. The last that
@@ -217,6 +218,7 @@ func (l *layout) writable(roots []string) error {
 	l.roots = slices.Compact(l.roots)
 	for _, root := range l.roots {
 		l.add("--bind", root, root)
+		l.meant = append(l.meant, meant{path: root})
 		l.shows = append(l.shows, show{root, true})
 		l.held[root] = true
 	}
@@ -250,6 +252,9 @@ func (l *layout) hide(paths []string) error {
 			return &PolicyError{"hidden path", path, err.Error()}
 		}
 		l.pinAbove(real)
+		if root, _ := l.rootOf(real); root != "" {
+			l.meant = append(l.meant, meant{real, true})
+		}
 		if info.IsDir() {
 			l.add("--perms", "0000", "--tmpfs", real, "--remount-ro", real)
 		} else {

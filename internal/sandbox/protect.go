@@ -116,6 +116,7 @@ func (l *layout) isReadOnly(path string) bool { return l.held[readOnlyMark+path]
 func (l *layout) readOnly(path string) {
 	if !l.isReadOnly(path) {
 		l.add("--ro-bind", path, path)
+		l.meant = append(l.meant, meant{path: path})
 		l.held[path], l.held[readOnlyMark+path] = true, true
 	}
 }
@@ -124,6 +125,7 @@ func (l *layout) readOnly(path string) {
 func (l *layout) pin(path string) {
 	if !l.held[path] {
 		l.add("--bind", path, path)
+		l.meant = append(l.meant, meant{path: path})
 		l.held[path] = true
 	}
 }
@@ -153,5 +155,6 @@ func (l *layout) occupy(path string, folder bool) {
 	} else {
 		l.add("--ro-bind", "/dev/null", path)
 	}
+	l.meant = append(l.meant, meant{path, true})
 	l.held[path], l.held[readOnlyMark+path] = true, true
 }

@@ -9,14 +9,17 @@
 // changed, replaced or moved away; hidden paths and the home folder can't be read,
 // but for the home paths that were listed; without Network there is no network,
 // abstract Unix sockets included; the command has no privileges and can gain none,
-// sees no process but its own, and ends with this process.
+// sees no process but its own, and ends with this process. What is mounted in a root is
+// compared with what was meant before the command runs, so that another command that
+// replaces a path there meanwhile wins nothing but that this one doesn't run.
 //
 // It never downgrades by itself: a tier that is not available is an error that
 // says what was tried.
 //
 // Do not assume that a file which the sandbox can read is harmless to read: all of
 // the system outside the home folder stays readable unless hidden. Nor that the
-// kernel is a boundary against its own bugs. What a plan does not hold is what
+// kernel is a boundary against its own bugs; nor that no empty file or folder of a
+// protected or hidden path's name is made where such a replaced path leads. What a plan does not hold is what
 // Plan.Gaps says.
 package sandbox
 
