@@ -103,3 +103,29 @@ func TestEndsTellNoSecret(t *testing.T) {
 		}
 	}
 }
+
+// TestGitOfAPersonIsNotPrepared lets a command make what a person's git would use later:
+// the repository of a submodule, or of a worktree, with hooks of its own.
+func TestGitOfAPersonIsNotPrepared(t *testing.T) {
+	require.Path(t, "bwrap")
+	w := newWorld(t, bash("b", "sh evil.sh"), bash("j", "git status --short; git worktree list; git log --oneline"), modeltest.Turn{Text: "done"})
+	w.opts.MinTier, w.opts.Mode = "process", "bypass"
+	w.write("evil.sh", `for d in modules/x/hooks worktrees/x hooks; do mkdir -p .git/$d && echo evil >.git/$d/post-checkout && echo "made $d"; done; echo tried`)
+	w.repository()
+	if err := os.RemoveAll(filepath.Join(w.dir, ".git", "hooks")); err != nil {
+		t.Fatal(err)
+	}
+	r := w.run(t.Context())
+	events := w.events(r)
+	if got := outcome(events, "b"); r.code != 0 || strings.Contains(got, "made") || !strings.Contains(got, "tried") {
+		t.Errorf("exit %d: %s%s", r.code, got, r.err)
+	}
+	if got := outcome(events, "j"); !strings.Contains(got, w.dir) || !strings.Contains(got, "first") {
+		t.Errorf("git says %s", got)
+	}
+	for _, name := range []string{"hooks", "modules", "worktrees"} {
+		if w.has(".git/" + name) {
+			t.Errorf(".git/%s is there after the session", name)
+		}
+	}
+}

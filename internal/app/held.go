@@ -31,7 +31,11 @@ type holding struct {
 func newHolding(roots []string) *holding {
 	h := &holding{roots: roots}
 	for _, root := range roots {
-		for _, name := range []string{".abhed", ".ahp", ".git"} {
+		names := []string{".abhed", ".ahp", ".git"}
+		for _, name := range folders() {
+			names = append(names, filepath.Join(".git", name))
+		}
+		for _, name := range names {
 			if path := filepath.Join(root, name); !exists(path) {
 				h.places = append(h.places, path)
 			}
@@ -60,13 +64,19 @@ func (h *holding) held() []string {
 			add(git, true) // missing, or the file of a work tree
 			continue
 		}
-		add(filepath.Join(git, "hooks"), true)
-		for _, name := range append(watched(), "config", "modules", "worktrees") {
+		for _, name := range folders() {
+			add(filepath.Join(git, name), true)
+		}
+		for _, name := range append(watched(), "config") {
 			add(filepath.Join(git, name), false)
 		}
 	}
 	return out
 }
+
+// folders are those in .git from which git runs something, or which lead it to settings:
+// hooks of its own, and those of submodules, which git uses if they are there already.
+func folders() []string { return []string{"hooks", "modules", "worktrees"} }
 
 // watched are the files in .git that usually don't exist, where nothing may stand in
 // their place either: git reads an empty one as a fault.
