@@ -99,25 +99,23 @@ func TestCompiledInHooksJudgeRewrites(t *testing.T) {
 }
 
 // I015: nothing runs before who is asked has answered; with no objection it runs after.
+// How it is with each kind of tool see TestNothingRunsBeforeItIsJudged.
 func TestI015ToolsStartAfterTheHooks(t *testing.T) {
 	r := newRig(t)
 	r.env.Mode = policy.ModeBypass
-	var ended time.Time
 	asked := r.judged("slow", func(c string) policy.Objection {
-		if len(r.ran) > 0 && c == "bad" {
-			t.Error("it ran before it was judged")
-		}
 		<-time.After(20 * time.Millisecond)
-		ended = time.Now()
+		if len(r.ran) > 0 {
+			t.Errorf("%s ran before it was judged", c)
+		}
 		if c == "bad" {
 			return policy.ObjectDeny(nobody, "no", "")
 		}
 		return policy.Objection{}
 	})
 	r.refused("hook", "Reason: no.", "bash", `{"command":"bad"}`)
-	before := ended
 	r.runs("bash", `{"command":"fine"}`)
-	if len(*asked) != 2 || len(r.ran) != 1 || !ended.After(before) || time.Now().Before(ended) {
+	if len(*asked) != 2 || len(r.ran) != 1 {
 		t.Errorf("asked about %v, ran %v", *asked, r.ran)
 	}
 }

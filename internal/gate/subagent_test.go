@@ -208,8 +208,8 @@ func TestSubAgentsAreNoLooser(t *testing.T) {
 	}
 }
 
-// I006: a tool that makes several calls brings each to the gate, where it is judged
-// alone: the second matches a rule, the others run.
+// I006: each of several calls is judged alone: the second matches a rule, the others run.
+// How it is with a tool that makes calls see TestCallsWithinACall.
 func TestI006InnerCallsAreJudgedOneByOne(t *testing.T) {
 	r := newRig(t)
 	r.env.Mode = policy.ModeBypass

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -252,19 +253,28 @@ func TestTermIsHandled(t *testing.T) {
 	}
 }
 
+// TestInterrupt ends commands that run: one that waits, and one in the midst of a long
+// line (I129).
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, p sandbox.Plan) {
-		ctx, cancel := context.WithCancel(t.Context())
-		var once sync.Once
-		to := tooltest.Options{WorkDir: realDir(t), Output: func(string) { once.Do(cancel) }}
-		begin := time.Now()
-		res := runCtx(ctx, t, p, bash.Options{}, to, m{"command": "echo started; sleep 60"})
-		if took := time.Since(begin); took > 3*time.Second || !res.IsError || res.TimedOut || !strings.Contains(res.Content, "started\n(interrupted") {
-			t.Errorf("after %v: %+v", took, res)
-		}
-		if res := runCtx(ctx, t, p, bash.Options{}, to, m{"command": "touch made"}); !res.IsError || !strings.Contains(res.Content, "not started") {
-			t.Errorf("%+v", res)
+		for command, want := range map[string]string{
+			"echo started; sleep 60":                                       "started\n(interrupted",
+			`head -c 1500000 /dev/zero | tr '\0' x; sleep 60`:              "x\n(interrupted",
+			`while :; do printf '%s' xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done`: "x\n(interrupted",
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			var once sync.Once
+			var at atomic.Int64
+			to := tooltest.Options{WorkDir: realDir(t), Output: func(string) { once.Do(func() { at.Store(time.Now().UnixNano()); cancel() }) }}
+			res := runCtx(ctx, t, p, bash.Options{}, to, m{"command": command})
+			if took := time.Since(time.Unix(0, at.Load())); took > 3*time.Second || !res.IsError || res.TimedOut || !strings.Contains(res.Content, want) || len(res.Content) > 34<<10 {
+				t.Errorf("%v after the interrupt of %s: %.200q, %d bytes", took, command, res.Content, len(res.Content))
+			}
+			if res := runCtx(ctx, t, p, bash.Options{}, to, m{"command": "touch made"}); !res.IsError || !strings.Contains(res.Content, "not started") {
+				t.Errorf("%+v", res)
+			}
+			cancel()
 		}
 	})
 }
