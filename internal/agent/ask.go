@@ -110,7 +110,7 @@ func (l *Loop) countFor(resp *model.Response, m Model, bytes int) {
 	if m.Price != nil {
 		price = *m.Price
 	}
-	tokens, cost := int64(0), 0.0
+	tokens, cost, known := int64(0), 0.0, m.Price != nil
 	if u := resp.Usage; u != nil && u.Input != nil && u.Output != nil {
 		for _, n := range []*int64{u.Input, u.Output, u.CacheRead, u.CacheWrite} {
 			if n != nil {
@@ -120,9 +120,9 @@ func (l *Loop) countFor(resp *model.Response, m Model, bytes int) {
 		cost = price.Of(u)
 	} else {
 		tokens = int64(len(l.system)+bytes+size(resp.Message)) / 4
-		cost = float64(tokens) * price.Input / 1e6
+		cost, known = float64(tokens)*price.Input/1e6, false
 	}
-	l.spending().spend(tokens, cost, m.Price != nil)
+	l.spending().spend(tokens, cost, known)
 	if u := resp.Usage; u != nil {
 		l.usage = l.usage.Plus(*u)
 	}

@@ -27,11 +27,11 @@ type Budget struct {
 	limits Limits
 	began  time.Time
 
-	mu       sync.Mutex
-	turns    int
-	tokens   int64
-	cost     float64
-	unpriced bool
+	mu      sync.Mutex
+	turns   int
+	tokens  int64
+	cost    float64
+	unknown bool // what was really spent
 }
 
 // NewBudget returns the budget of a run that begins at began.
@@ -51,20 +51,21 @@ func (b *Budget) turn() *end {
 	return nil
 }
 
-// spend counts a reply.
-func (b *Budget) spend(tokens int64, cost float64, priced bool) {
+// spend counts a reply. Where known is false cost is an estimate, for the limit alone.
+func (b *Budget) spend(tokens int64, cost float64, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.tokens += tokens
 	b.cost += cost
-	b.unpriced = b.unpriced || !priced
+	b.unknown = b.unknown || !known
 }
 
-// Cost returns what was spent in US dollars, nil if a price is unknown.
+// Cost returns what was spent in US dollars, nil if a price is unknown or a
+// reply came without usage.
 func (b *Budget) Cost() *float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.unpriced {
+	if b.unknown {
 		return nil
 	}
 	cost := b.cost

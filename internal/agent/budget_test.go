@@ -143,6 +143,51 @@ func TestTimeIsShared(t *testing.T) {
 	})
 }
 
+// TestEachRateOnce counts each kind of token at its own rate and once (I174, I176), over
+// the replies of a run.
+func TestEachRateOnce(t *testing.T) {
+	n := func(v int64) *int64 { return &v }
+	price := &agent.Price{Input: 1, Output: 10, CacheRead: 100, CacheWrite: 1000}
+	cached, wrote, plain := &model.Usage{Input: n(200), Output: n(10), CacheRead: n(800)}, &model.Usage{Input: n(12), Output: n(30), CacheWrite: n(1000)}, &model.Usage{Input: n(7), Output: n(3), Reasoning: n(2)}
+	costs := map[*model.Usage]float64{cached: 80_300, wrote: 1_000_312, plain: 37}
+	for _, list := range [][]*model.Usage{{cached}, {wrote}, {plain}, {cached, wrote, plain}} {
+		b := setup(t, nil)
+		sum := 0.0
+		for i, u := range list {
+			reply := calls("read", "{}")
+			if i == len(list)-1 {
+				reply = says("done")
+			}
+			reply.Usage = u
+			b.model.replies = append(b.model.replies, reply)
+			sum += costs[u] / 1e6
+		}
+		b.opts.Model.Price = price
+		if res := b.run(t.Context()); res.CostUSD == nil || *res.CostUSD < sum-1e-12 || *res.CostUSD > sum+1e-12 {
+			t.Errorf("%d replies cost %v, want %v", len(list), res.CostUSD, sum)
+		}
+	}
+}
+
+// TestUnreportedIsNotFree holds that a run with a reply that came without usage, or with
+// half of it, has no cost (I177), though the limit counts an estimate.
+func TestUnreportedIsNotFree(t *testing.T) {
+	half := used(calls("read", "{}"), 40, 10)
+	half.Usage.Output = nil
+	for name, first := range map[string]*model.Response{"nothing": calls("read", "{}"), "half": half} {
+		b := setup(t, nil, first, used(says("done"), 40, 10))
+		b.opts.Model.Price = &agent.Price{Input: 5, Output: 10}
+		b.opts.Limits.CostUSD = 1
+		if res := b.run(t.Context()); res.Reason != agent.ReasonCompleted || res.CostUSD != nil {
+			t.Errorf("%s: %s, cost %v", name, res.Reason, res.CostUSD)
+		}
+		b = setup(t, nil, first, used(says("done"), 40, 10))
+		b.opts.Model.Price = &agent.Price{Input: 5, Output: 10}
+		b.opts.Limits.CostUSD = 1e-9
+		want(t, b.run(t.Context()), agent.ReasonMaxCost)
+	}
+}
+
 // TestUnknownPriceIsNotFree holds that a run with a reply of unknown price has no
 // cost, though another model's is known.
 func TestUnknownPriceIsNotFree(t *testing.T) {

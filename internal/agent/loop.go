@@ -94,7 +94,8 @@ type Result struct {
 	// Usage is the sum over the run, without sub-agents; members that were never
 	// reported are nil.
 	Usage model.Usage
-	// CostUSD is what the run and its sub-agents cost, nil if a price is unknown.
+	// CostUSD is what the run and its sub-agents cost, nil if a price is
+	// unknown or a reply came without usage.
 	CostUSD *float64
 }
 

@@ -306,9 +306,11 @@ func (m *meter) hear(ev event.Event, price func(name string) *agent.Price) {
 			m.turns++
 		}
 		rate := price(m.asked[p.AgentID])
-		if p.Usage == nil || rate == nil {
+		switch {
+		case p.SuppliedBy != "": // no model was asked
+		case p.Usage == nil || p.Usage.Input == nil || p.Usage.Output == nil || rate == nil:
 			m.unpriced = true
-		} else {
+		default:
 			m.cost += rate.Of(p.Usage)
 		}
 		if p.Usage != nil {

@@ -284,6 +284,6 @@ type summary struct {
 	ExitCode  int          `json:"exit_code"`
 	Turns     int          `json:"turns"`
 	Usage     *event.Usage `json:"usage,omitempty"`
-	// CostUSD is null if a price is unknown.
+	// CostUSD is null if a price is unknown or a reply came without usage.
 	CostUSD *float64 `json:"cost_usd"`
 }

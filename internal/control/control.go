@@ -122,7 +122,8 @@ type Answer struct {
 	Completed bool
 	Turns     int
 	Usage     event.Usage
-	// CostUSD is nil if the price of a model that was used is unknown.
+	// CostUSD is nil if the price of a model that was used is unknown, or a reply came
+	// without usage.
 	CostUSD *float64
 	// Err says why nothing was run; Reason is then "".
 	Err *Error
@@ -208,7 +209,7 @@ type Provider struct {
 // Usage is what a session used so far, over all its runs and sub-agents.
 type Usage struct {
 	Tokens event.Usage `json:"tokens"`
-	// CostUSD is nil if a price is unknown.
+	// CostUSD is nil if a price is unknown or a reply came without usage.
 	CostUSD *float64 `json:"cost_usd"`
 	// ContextTokens estimates the next request, ContextWindow is 0 if unknown.
 	ContextTokens int64 `json:"context_tokens"`

@@ -127,7 +127,7 @@ type RunEnded struct {
 	Turns  int    `json:"turns"`
 	Usage  *Usage `json:"usage,omitzero"`
 	// CostUSD is what it cost with its sub-agents, a JSON number, absent if a price is
-	// unknown.
+	// unknown or a reply came without usage.
 	CostUSD Raw `json:"cost_usd,omitzero"`
 }
 
