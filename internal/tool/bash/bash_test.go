@@ -259,8 +259,8 @@ func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, p sandbox.Plan) {
 		for command, want := range map[string]string{
-			"echo started; sleep 60":                                       "started\n(interrupted",
-			`head -c 1500000 /dev/zero | tr '\0' x; sleep 60`:              "x\n(interrupted",
+			"echo started; sleep 60":                                         "started\n(interrupted",
+			`head -c 1500000 /dev/zero | tr '\0' x; sleep 60`:                "x\n(interrupted",
 			`while :; do printf '%s' xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done`: "x\n(interrupted",
 		} {
 			ctx, cancel := context.WithCancel(t.Context())
