@@ -25,6 +25,9 @@ func (o *runOptions) run(cmd *cobra.Command, sys app.System) error {
 		}
 		o.Fork = true
 	}
+	if cmd.Flags().Changed("resume") && o.Resume == "" {
+		return errors.New("--resume: there is no id; \"abhed sessions\" lists them")
+	}
 	if o.Quiet && o.Verbose {
 		return errors.New("--quiet and --verbose exclude each other")
 	}
