@@ -185,7 +185,8 @@ func TestRPCRefused(t *testing.T) {
 	c.quit()
 }
 
-// TestRPCBurstOfPrompts: 256 prompts may wait, and each is answered, in order.
+// TestRPCBurstOfPrompts: 256 prompts may wait, and each is answered, in order. The record
+// has each turn whole before the next begins (I216).
 func TestRPCBurstOfPrompts(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -211,4 +212,18 @@ func TestRPCBurstOfPrompts(t *testing.T) {
 		}
 	}
 	c.quit()
+	var told []string
+	for _, e := range s.recorded("*") {
+		switch p := e.Payload.(type) {
+		case *event.UserMessage:
+			told = append(told, "asked "+p.Text)
+		case *event.ModelResponded:
+			told = append(told, "answered "+p.Message.Text())
+		}
+	}
+	for n := range ids {
+		if i := 2 * n; len(told) != 2*len(ids) || told[i] != fmt.Sprint("asked ", n) || told[i+1] != fmt.Sprint("answered ", n) {
+			t.Fatalf("%d entries, and at turn %d %q", len(told), n, told[min(i, len(told)):min(i+2, len(told))])
+		}
+	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -156,35 +157,53 @@ func TestRPCForkWithinCall(t *testing.T) {
 	s.verified(session)
 }
 
-// TestRPCDisabledTool: a tool that the settings disable is in no request, new, resumed
-// or forked, and refused if it is called all the same (I230).
+// TestRPCDisabledTool: a tool that the settings disable is in no request, of a session
+// that is new, resumed or forked, nor of a sub-agent, and refused if it is called all
+// the same (I230). So it is, beside, with one that a workspace disables which nobody trusts.
 func TestRPCDisabledTool(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, touch("c1", "one"), modeltest.Turn{Text: "first"}, touch("c2", "two"), modeltest.Turn{Text: "second"}, touch("c3", "three"), modeltest.Turn{Text: "third"})
-	s.settings(`{"tools":{"disabled":["bash"]}}`)
-	c := s.serve("--mode", "bypass")
-	session := c.begin("")
-	c.reply(c.prompt("one"), "answer")
-	c.do("fork", "", "ready")
-	c.reply(c.prompt("two"), "answer")
-	if l := c.do("tools", "", "tools"); strings.Contains(l.text, `"name":"bash"`) || !strings.Contains(l.text, `"name":"read"`) {
-		t.Errorf("%s", l.text)
-	}
-	c.quit()
-	c = s.serve("--mode", "bypass")
-	c.begin(`"resume":"` + session + `"`)
-	c.reply(c.prompt("three"), "answer")
-	c.quit()
-	for n, r := range s.server.Requests() {
-		for _, tool := range r.Tools {
-			if strings.Contains(string(tool), `"name":"bash"`) {
-				t.Errorf("request %d has the tool", n)
+	for _, file := range []string{"home/.config/abhed/config.json", "ws/.abhed/config.json"} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, touch("c1", "one"), modeltest.Turn{Text: "first"}, touch("c2", "two"), modeltest.Turn{Text: "second"},
+				asked("t", "task", `{"description":"part","prompt":"do it"}`), touch("c4", "four"), modeltest.Turn{Text: "below"}, modeltest.Turn{Text: "done"},
+				touch("c3", "three"), modeltest.Turn{Text: "third"})
+			s.put(filepath.Join(s.dir, "..", file), `{"tools":{"disabled":["bash"]}}`)
+			c := s.serve("--mode", "bypass")
+			session := c.begin("")
+			c.reply(c.prompt("one"), "answer")
+			c.do("fork", "", "ready")
+			c.reply(c.prompt("two"), "answer")
+			c.reply(c.prompt("a part"), "answer")
+			if l := c.do("tools", "", "tools"); strings.Contains(l.text, `"name":"bash"`) || !strings.Contains(l.text, `"name":"read"`) {
+				t.Errorf("%s", l.text)
 			}
-		}
-	}
-	for _, name := range []string{"one", "two", "three"} {
-		if exists(s.in(name)) {
-			t.Errorf("the call that makes %s was run", name)
-		}
+			c.quit()
+			c = s.serve("--mode", "bypass")
+			c.begin(`"resume":"` + session + `"`)
+			c.reply(c.prompt("three"), "answer")
+			c.quit()
+			read := map[string]string{}
+			for n, r := range s.server.Requests() {
+				for _, tool := range r.Tools {
+					if strings.Contains(string(tool), `"name":"bash"`) {
+						t.Errorf("request %d has the tool", n)
+					}
+				}
+				if len(r.Tools) == 0 {
+					t.Errorf("request %d has no tools at all", n)
+				}
+				for _, m := range r.Messages {
+					if m.ToolCallID != nil {
+						read[*m.ToolCallID] = m.Text()
+					}
+				}
+			}
+			for id, name := range map[string]string{"c1": "one", "c2": "two", "c3": "three", "c4": "four"} {
+				if exists(s.in(name)) || !strings.Contains(read[id], `There is no tool named "bash"`) {
+					t.Errorf("the call that makes %s was run, or not refused: %q", name, read[id])
+				}
+			}
+		})
 	}
 }
