@@ -37,7 +37,8 @@ type Seal struct {
 	// Kind is the client's own word for what it is.
 	Kind string `json:"kind,omitempty"`
 	// ID is the id that the provider gave the part, "" if none.
-	ID   string `json:"id,omitempty"`
+	ID string `json:"id,omitempty"`
+	// Data is "" where the part itself is what is wanted back.
 	Data string `json:"data"`
 }
 

@@ -200,7 +200,7 @@ type thoughts struct {
 func (t *thoughts) take(a *answer) {
 	t.bytes += a.thought
 	for _, p := range a.resp.Message.Parts {
-		if p.Seal != nil {
+		if p.Seal != nil && p.Seal.Data != "" {
 			t.sealed++
 		}
 	}

@@ -17,8 +17,9 @@
 // as the model wrote them.
 //
 // Reasoning goes back with the calls that it led to, in the member in which the
-// endpoint sends it, but not what another API sealed. An endpoint that refuses it, or
-// misses it, is given the other form from then on (model.ErrReplay).
+// endpoint sends it, to the provider and model that it came from: a seal without data
+// says which. An endpoint that refuses it, or misses it, is given the other form from
+// then on (model.ErrReplay).
 //
 // Messages must be immutable once sent: they are recognised by their address.
 package openai
@@ -68,7 +69,7 @@ func New(cfg Config) (*Client, error) {
 	if cfg.NoReasoning {
 		field = ""
 	}
-	c.enc = newEncoder(field)
+	c.enc = newEncoder(field, "openai:"+api.Name())
 	return c, nil
 }
 

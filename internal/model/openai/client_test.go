@@ -60,7 +60,16 @@ func (c *collect) add(d model.Delta) {
 	c.reasoning.WriteString(d.Reasoning)
 }
 
-func reasoning(m *model.Message) string { return joinReasoning(m) }
+// reasoning is that of a reply, from whichever model.
+func reasoning(m *model.Message) string {
+	out := ""
+	for _, p := range m.Parts {
+		if p.Reasoning != nil {
+			out += *p.Reasoning
+		}
+	}
+	return out
+}
 
 func calls(m *model.Message) []modeltest.Call {
 	var out []modeltest.Call
@@ -261,7 +270,7 @@ func TestNoReasoningIsSentWhereNoneCame(t *testing.T) {
 // reasoning in it, or for lack of it: the next attempt is right, and so are those
 // after it (I153).
 func TestReasoningIsSentAsTheEndpointWantsIt(t *testing.T) {
-	why, id := "hm", "x"
+	why, id, seal := "hm", "x", &model.Seal{Origin: "openai:test/m1"}
 	plain := func(ps ...model.Part) []*model.Message {
 		ps = append(ps, model.Part{ToolCall: &model.ToolCall{ID: id, Name: "read", Args: "{}"}})
 		return []*model.Message{user("go"), {Role: "assistant", Parts: ps}, results([]*model.ToolCall{{ID: id}})}
@@ -272,8 +281,8 @@ func TestReasoningIsSentAsTheEndpointWantsIt(t *testing.T) {
 		need, refuse  bool
 		first, second model.ErrorKind // "" for success
 	}{
-		"refused by name":            {plain(model.Part{Reasoning: &why}), `{"error":{"message":"property 'reasoning_content' is unsupported"}}`, false, true, model.ErrReplay, ""},
-		"refused by place":           {plain(model.Part{Reasoning: &why}), `{"detail":[{"type":"extra_forbidden","loc":["body","messages",2,"assistant","reasoning_content"]}]}`, false, true, model.ErrReplay, ""},
+		"refused by name":            {plain(model.Part{Reasoning: &why, Seal: seal}), `{"error":{"message":"property 'reasoning_content' is unsupported"}}`, false, true, model.ErrReplay, ""},
+		"refused by place":           {plain(model.Part{Reasoning: &why, Seal: seal}), `{"detail":[{"type":"extra_forbidden","loc":["body","messages",2,"assistant","reasoning_content"]}]}`, false, true, model.ErrReplay, ""},
 		"missed":                     {plain(), `{"error":{"message":"Missing reasoning_content field in the assistant message at message index 1"}}`, true, false, model.ErrReplay, ""},
 		"refused though none was in": {plain(), `{"error":{"message":"reasoning_content is bad"}}`, false, true, model.ErrRequest, ""},
 	} {

@@ -17,6 +17,8 @@ const (
 type encoder struct {
 	// field is the member for an assistant's reasoning, "" to send none.
 	field string
+	// origin is what the client writes into its seals.
+	origin string
 	// always sends the field with every call, empty where nothing is known.
 	always bool
 	// sentReasoning is set once reasoning has been encoded.
@@ -29,8 +31,8 @@ type encoder struct {
 	systemEnc []byte
 }
 
-func newEncoder(field string) *encoder {
-	e := &encoder{field: field}
+func newEncoder(field, origin string) *encoder {
+	e := &encoder{field: field, origin: origin}
 	e.history.Append = e.appendMessage
 	e.tools = httpapi.ToolList{Append: appendTool, Open: `"tools":[`, Close: "],"}
 	return e
@@ -151,7 +153,7 @@ func (e *encoder) appendAssistant(dst []byte, m *model.Message) []byte {
 		dst = httpapi.AppendQuote(dst, text)
 	}
 	if len(calls) > 0 {
-		if reasoning := joinReasoning(m); e.field != "" && (reasoning != "" || e.always) {
+		if reasoning := joinReasoning(m, e.origin); e.field != "" && (reasoning != "" || e.always) {
 			e.sentReasoning = true
 			dst = append(httpapi.AppendQuote(append(dst, ','), e.field), ':')
 			dst = httpapi.AppendQuote(dst, reasoning)
@@ -170,11 +172,12 @@ func (e *encoder) appendAssistant(dst []byte, m *model.Message) []byte {
 	return append(dst, '}')
 }
 
-// joinReasoning returns the reasoning in m that isn't another API's.
-func joinReasoning(m *model.Message) string {
+// joinReasoning returns the reasoning in m that came from origin: another endpoint may
+// refuse the field.
+func joinReasoning(m *model.Message, origin string) string {
 	var out []byte
 	for _, p := range m.Parts {
-		if p.Reasoning != nil && p.Seal == nil {
+		if p.Reasoning != nil && p.Seal != nil && p.Seal.Origin == origin {
 			out = append(out, *p.Reasoning...)
 		}
 	}

@@ -19,7 +19,10 @@ func assistant(ps ...model.Part) *model.Message {
 
 func text1(s string) model.Part { return model.Part{Text: &s} }
 
-func thought(s string) model.Part { return model.Part{Reasoning: &s} }
+// thought is reasoning of testClient's model.
+func thought(s string) model.Part {
+	return model.Part{Reasoning: &s, Seal: &model.Seal{Origin: "openai:openai/m"}}
+}
 
 func call1(id, name, args string) model.Part {
 	return model.Part{ToolCall: &model.ToolCall{ID: id, Name: name, Args: args}}
@@ -88,6 +91,8 @@ func TestEncoding(t *testing.T) {
 		{"pictures in results", []*model.Message{tool(model.Part{ToolResult: &model.ToolResult{CallID: "i", Content: "one", Images: []model.Image{png}}}, result1("j", "two"))},
 			`{"role":"tool","tool_call_id":"i","content":"one"},{"role":"tool","tool_call_id":"j","content":"two"},{"role":"user","content":[{"type":"text","text":"Pictures that belong to the result of call i:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}`},
 		{"I156 reasoning that another API sealed", []*model.Message{assistant(model.Part{Reasoning: &png.Data, Seal: &model.Seal{Origin: "anthropic:a/m", Data: "x"}}, model.Part{Seal: &model.Seal{Origin: "openai-responses:a/m", Data: "x"}}, call1("i", "f", "{}"))},
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"i","type":"function","function":{"name":"f","arguments":"{}"}}]}`},
+		{"I156 reasoning of another endpoint of this API, and of nobody", []*model.Message{assistant(model.Part{Reasoning: &png.Data, Seal: &model.Seal{Origin: "openai:other/m"}}, model.Part{Reasoning: &png.Data}, call1("i", "f", "{}"))},
 			`{"role":"assistant","content":null,"tool_calls":[{"id":"i","type":"function","function":{"name":"f","arguments":"{}"}}]}`},
 		{"none", nil, ``},
 	}

@@ -24,7 +24,7 @@ func (r *reply) response() (*model.Response, error) {
 	}
 	m := &model.Message{Role: "assistant", Parts: []model.Part{}}
 	if s := r.reasoning.String(); s != "" {
-		m.Parts = append(m.Parts, model.Part{Reasoning: &s})
+		m.Parts = append(m.Parts, model.Part{Reasoning: &s, Seal: &model.Seal{Origin: r.c.enc.origin}})
 	}
 	if s := r.text.String(); s != "" {
 		m.Parts = append(m.Parts, model.Part{Text: &s})
