@@ -54,6 +54,9 @@ func screen(line []byte) (out []byte, problem string, changed bool) {
 	if !utf8.Valid(line) {
 		line, problem = bytes.ToValidUTF8(line, []byte("\uFFFD")), "a message held invalid UTF-8; the bytes were replaced"
 	}
+	if whole, n := withoutHalves(line); n > 0 {
+		line, problem = whole, fmt.Sprintf("a message held %d half characters; they were replaced", n)
+	}
 	var e envelope
 	if err := strictjson.Unmarshal(line, &e, strictjson.Options{MaxBytes: maxMessage}); err != nil {
 		out, problem = refusal(line, err)
@@ -82,6 +85,21 @@ func screen(line []byte) (out []byte, problem string, changed bool) {
 		return out, problem, false
 	}
 	return wrapped, problem, false
+}
+
+// withoutHalves returns the message with U+FFFD for each escape of half a character, as
+// servers send that cut a text in the midst of one, and how many there were.
+func withoutHalves(line []byte) (out []byte, n int) {
+	done := 0
+	strictjson.LoneSurrogates(line, func(at int, _ rune) {
+		out = utf8.AppendRune(append(out, line[done:at]...), utf8.RuneError)
+		done = at + strictjson.EscapeLen
+		n++
+	})
+	if n == 0 {
+		return line, 0
+	}
+	return append(out, line[done:]...), n
 }
 
 // other passes a message on that isn't wrapped, so that the SDK makes values of all

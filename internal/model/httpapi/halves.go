@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/abhed/abhed/internal/strictjson"
 )
 
 // Servers that cut their output between the two halves of a UTF-16 pair send
@@ -24,63 +26,23 @@ const (
 // many there were, and whether they were replaced by marks. They are by U+FFFD if
 // the frame has real characters that look like marks.
 func RepairHalves(data []byte) (out []byte, lone int, marked bool) {
-	if !bytes.Contains(data, []byte(`\u`)) {
-		return data, 0, false
-	}
 	done := 0
-	for i := 0; i < len(data); {
-		if data[i] != '\\' {
-			i++
-			continue
+	strictjson.LoneSurrogates(data, func(at int, half rune) {
+		if lone == 0 {
+			marked = !looksMarked(data)
 		}
-		v, ok := escaped(data[i:])
-		if !ok {
-			i += 2
-			continue
+		lone++
+		mark := utf8.RuneError
+		if marked {
+			mark = markBase + half - surrBase
 		}
-		next, okNext := escaped(data[min(i+6, len(data)):])
-		switch {
-		case v < surrBase || v >= surrEnd:
-			i += 6
-		case v < lowBase && okNext && next >= lowBase && next < surrEnd:
-			i += 12
-		default:
-			if lone == 0 {
-				marked = !looksMarked(data)
-			}
-			lone++
-			mark := utf8.RuneError
-			if marked {
-				mark = markBase + v - surrBase
-			}
-			out = utf8.AppendRune(append(out, data[done:i]...), mark)
-			i += 6
-			done = i
-		}
-	}
+		out = utf8.AppendRune(append(out, data[done:at]...), mark)
+		done = at + strictjson.EscapeLen
+	})
 	if lone == 0 {
 		return data, 0, false
 	}
 	return append(out, data[done:]...), lone, marked
-}
-
-// escaped reads a \uXXXX escape at the start of b.
-func escaped(b []byte) (rune, bool) {
-	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
-		return 0, false
-	}
-	var v rune
-	for _, c := range b[2:6] {
-		switch {
-		case '0' <= c && c <= '9':
-			v = v<<4 | rune(c-'0')
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			v = v<<4 | rune(c|0x20-'a'+10)
-		default:
-			return 0, false
-		}
-	}
-	return v, true
 }
 
 // looksMarked reports whether data may hold a character of the marks' range, as
