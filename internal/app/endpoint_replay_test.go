@@ -94,3 +94,36 @@ func reasoning(t *testing.T) (*modeltest.Server, context.Context) {
 	o.Turns = append(o.Turns, modeltest.Turn{Text: "done"})
 	return modeltest.NewWith(t, o), ctx
 }
+
+// TestCompactionThatIsOff has settings without compaction and an endpoint that says that
+// the conversation is too long (I159): nobody is asked for a summary, the error offers
+// another model, and with one the same session goes on, with all that was said. The
+// sibling case knows the window, which is full beforehand.
+func TestCompactionThatIsOff(t *testing.T) {
+	for name, window := range map[string]string{"the endpoint says so": "", "the window is known": `,"models":{"one/m1":{"context_window":40000}}`} {
+		for _, api := range everyAPI() {
+			t.Run(name+" "+string(api), func(t *testing.T) {
+				t.Parallel()
+				over := modeltest.Turn{Faults: []modeltest.Fault{modeltest.Status(400, `{"error":{"message":"prompt is too long: 50000 tokens > 40000 maximum"}}`)}}
+				write := func(id, path string) modeltest.Turn {
+					return modeltest.Turn{Calls: []modeltest.Call{{ID: id, Name: "write", Args: large(path, "MARK"+path)}}, Faults: []modeltest.Fault{modeltest.WholeCalls()}}
+				}
+				w := speaking(t, api, `,"context":{"compaction":"off","threshold":0.4}`+window, write("c1", "one"), write("c2", "two"), over, modeltest.Turn{Text: "SUMMARY"})
+				r := w.run(t.Context())
+				a := w.answered(r)
+				if n := len(w.server.Requests()); r.code != 1 || n != 3 || !strings.Contains(a.Detail, "compaction is off") || !strings.Contains(a.Detail, "larger window") {
+					t.Fatalf("exit %d, %d requests: %s", r.code, n, a.Detail)
+				}
+				next := modeltest.New(t, done())
+				w.provider("two", api, next.URL, `,"context":{"compaction":"off"}`)
+				w.opts.Continue, w.opts.Prompt = true, "go on"
+				if r := w.run(t.Context()); r.code != 0 || len(next.Requests()) != 1 {
+					t.Fatalf("with another model: exit %d, %s", r.code, r.err)
+				}
+				if body := string(next.Requests()[0].Body); !strings.Contains(body, "MARKone") || !strings.Contains(body, "MARKtwo") {
+					t.Errorf("the other model was sent %d bytes without all that was said", len(body))
+				}
+			})
+		}
+	}
+}
