@@ -16,10 +16,10 @@ import (
 	"github.com/abhed/abhed/internal/require"
 )
 
-// launched starts the command with an MCP server behind a shell that stays between, and
+// launched starts the command with an MCP server behind a shell that runs the script, and
 // returns it with the processes below it, once the model has begun to answer. The model
 // goes on when release is called.
-func launched(t *testing.T, turn modeltest.Turn, home string) (cmd *exec.Cmd, children []process, release func()) {
+func launched(t *testing.T, turn modeltest.Turn, home, script string) (cmd *exec.Cmd, children []process, release func()) {
 	t.Helper()
 	sh, there, goOn := require.Path(t, "sh"), make(chan struct{}), make(chan struct{})
 	release = sync.OnceFunc(func() { close(goOn) })
@@ -32,7 +32,7 @@ func launched(t *testing.T, turn modeltest.Turn, home string) (cmd *exec.Cmd, ch
 	server := modeltest.Start(modeltest.Options{Turns: []modeltest.Turn{turn}})
 	t.Cleanup(func() { release(); server.Close() })
 	settings := filepath.Join(home, "settings.json")
-	text := fmt.Sprintf(`{"mcp":{"srv":{"command":%q,"args":["-c",%q,"sh",%q,%q]}}}`, sh, `"$@"; exit $?`, self(t), slowServer)
+	text := fmt.Sprintf(`{"mcp":{"srv":{"command":%q,"args":["-c",%q,"sh",%q,%q]}}}`, sh, script, self(t), slowServer)
 	if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,8 @@ func launched(t *testing.T, turn modeltest.Turn, home string) (cmd *exec.Cmd, ch
 
 // TestLaunchedServerEndsWithTheCommand has an MCP server behind a launcher (I185):
 // whether the command ends by itself, by SIGTERM or by SIGKILL, neither the shell nor the
-// server is left. The sibling case ends by SIGINT, in a call to the server.
+// server is left, nor what else the shell started, where the command could end it. The
+// sibling case ends by SIGINT, in a call to the server.
 func TestLaunchedServerEndsWithTheCommand(t *testing.T) {
 	t.Parallel()
 	call := modeltest.Turn{Calls: []modeltest.Call{{ID: "c", Name: "mcp__srv__wait", Args: "{}"}}}
@@ -68,7 +69,14 @@ func TestLaunchedServerEndsWithTheCommand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			home := t.TempDir()
-			cmd, children, release := launched(t, how.turn, home)
+			script := `"$@"; exit $?`
+			if how.code >= 0 { // the end of its input doesn't end the sleeper
+				script = "sleep " + mark() + ` & "$@"; wait`
+			}
+			cmd, children, release := launched(t, how.turn, home, script)
+			if how.code >= 0 && !slices.ContainsFunc(children, func(p process) bool { return strings.HasPrefix(p.command, "sleep ") }) {
+				t.Errorf("nothing sleeps among %+v", children)
+			}
 			if how.signal == 0 || how.turn.Calls != nil {
 				release()
 			}
