@@ -38,7 +38,15 @@ func (e *engine) readRegistrations(context.Context) (err error) {
 	if errors.As(err, &u) {
 		return fmt.Errorf("%s was trusted with other content and isn't trusted now: \"abhed trust\" shows it and trusts it again", u.Path)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	for _, s := range e.registered.Sources {
+		for _, f := range misplaced(s) {
+			e.warnings = append(e.warnings, f.Message)
+		}
+	}
+	return nil
 }
 
 // registrations says which files register backends: the managed one first, then the

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/abhed/abhed/internal/ahpconfig"
 	"github.com/abhed/abhed/internal/config"
 	"github.com/abhed/abhed/internal/strictjson"
 )
@@ -74,6 +75,8 @@ type settingsFault struct {
 	Key    string `json:"key,omitempty"`
 	// Message is the fault as a line of text, its place included.
 	Message string `json:"message"`
+	// ignored says that a run warns of it, and starts.
+	ignored bool
 }
 
 // checkHere checks what would be in force. The code is for the error, which says
@@ -105,7 +108,8 @@ func checkHere(o SettingsOptions, sys System) (checkedFile, int, error) {
 	}
 	c.judge(l.Settings, sys, "")
 	c.Warnings = append(l.notes(), c.Warnings...)
-	return c, 0, nil
+	code, err := c.checkRegistered(l, sys)
+	return c, code, err
 }
 
 // checkFile checks one file as it would count at its place: the managed one, a
@@ -173,6 +177,8 @@ func (c *checkedFile) judge(s *config.Settings, sys System, only string) {
 	if o, ok := s.Origin("ahp.registration"); ok && here(o) {
 		if err := checkRegistration(s.AHP.Registration); err != nil {
 			c.Faults = append(c.Faults, faultsOf(&config.Error{Origin: o, Found: err.Error()})...)
+		} else if data, err := readBounded(s.AHP.Registration, maxSettings); err == nil && only != "" {
+			c.Faults = append(c.Faults, misplaced(ahpconfig.Source{Path: s.AHP.Registration, Content: data})...)
 		}
 	}
 	faults, warnings := ruleFaults(s, sys, here)
@@ -223,7 +229,11 @@ func (c checkedFile) print(sys System, asJSON bool) error {
 		fmt.Fprintf(&b, "%s\n", oneLine(f.Message))
 	}
 	if n := len(c.Faults); n > 0 {
-		fmt.Fprintf(&b, "%s: nothing starts with these settings\n", count(n, "fault"))
+		what := "what they name holds nothing"
+		if slices.ContainsFunc(c.Faults, func(f settingsFault) bool { return !f.ignored }) {
+			what = "nothing starts with these settings"
+		}
+		fmt.Fprintf(&b, "%s: %s\n", count(n, "fault"), what)
 	} else {
 		for _, file := range c.Read {
 			fmt.Fprintf(&b, "valid      %s\n", oneLine(file))

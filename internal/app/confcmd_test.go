@@ -108,6 +108,68 @@ func TestConfigCheckHere(t *testing.T) {
 		"6 faults")
 }
 
+// TestConfigCheckRegistrations reads the registrations that would be in force, whoever
+// names them: one at fault is a fault, and so are rules that stand in one, with the right
+// file named (I229). A run says that too.
+func TestConfigCheckRegistrations(t *testing.T) {
+	const hooks = `"hooks": [{"id": "org.test.x", "transport": {"type": "http", "url": "http://127.0.0.1:9/"}, "subscriptions": [{"events": ["session.end"], "mode": "observe", "content": {"default": "body"}}]}]}`
+	const sound = `{"protocolVersion": "draft", ` + hooks
+	const right = "it belongs in a settings file: ~/.config/abhed/config.json"
+	for name, tt := range map[string]struct {
+		text string
+		code int
+		says []string
+	}{
+		"sound":               {sound, 0, []string{"valid      "}},
+		"rules":               {`{"protocolVersion": "draft", "permissions": {"deny": ["bash"]}, ` + hooks, 1, []string{`:1:45: "permissions" counts for nothing in an AHP registration; ` + right}},
+		"a list of rules":     {"{\"protocolVersion\": \"draft\",\n \"deny\": [\"bash\"], \"tools\": {},\n" + hooks, 1, []string{`:2:10: "deny" counts for nothing`, `:2:29: "tools" counts for nothing`, "2 faults: what they name holds nothing"}},
+		"one of something":    {`{"protocolVersion": "draft", "x-team": {"deny": []}, ` + hooks, 0, []string{"valid      "}},
+		"that isn't one":      {`{"protocolVersion": "draft", "hooks": []}`, 1, []string{"/hooks", "1 fault: nothing starts"}},
+		"of a file that's JS": {`module.exports = {}`, 1, []string{":1:1: "}},
+	} {
+		for _, place := range []string{"user", "managed", "flag", "settings", "workspace"} {
+			t.Run(name+" "+place, func(t *testing.T) {
+				d := newDesk(t)
+				o := app.ConfigCheckOptions{}
+				o.Dir = d.dir
+				file := filepath.Join(d.home, "named.json")
+				switch place {
+				case "user":
+					file = filepath.Join(d.home, ".config", "ahp", "registration.json")
+				case "managed":
+					file = filepath.Join(d.home, "managed", "registration.json")
+				case "flag":
+					o.Registration = file
+				case "settings":
+					d.user(`{"ahp": {"registration": "../../named.json"}}`)
+				case "workspace":
+					file, o.TrustWorkspace = filepath.Join(d.dir, ".ahp", "registration.json"), true
+				}
+				d.put(file, tt.text)
+				code, out, errs := d.do(func(s app.System) int { return app.ConfigCheck(o, s) })
+				if code != tt.code || !strings.Contains(out, file) {
+					t.Errorf("exit %d, want %d, about %s\n%s%s", code, tt.code, file, out, errs)
+				}
+				wantLines(t, out, tt.says...)
+				if strings.Contains(errs, "counts for nothing") {
+					t.Errorf("it is said twice: %s", errs)
+				}
+			})
+		}
+	}
+	d := newDesk(t)
+	o := app.ConfigCheckOptions{}
+	o.Dir, o.Registration = d.dir, filepath.Join(d.home, "gone.json")
+	if code, _, errs := d.do(func(s app.System) int { return app.ConfigCheck(o, s) }); code != 2 || !strings.Contains(errs, "gone.json") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	w := newWorld(t, done())
+	w.put(filepath.Join(w.home, ".config", "ahp", "registration.json"), `{"protocolVersion": "draft", "permissions": {}, `+hooks)
+	if r := w.run(t.Context()); r.code != 0 || !strings.Contains(strings.Join(strings.Fields(r.err), " "), `"permissions" counts for nothing in an AHP registration; `+right) {
+		t.Errorf("a run: exit %d: %s", r.code, r.err)
+	}
+}
+
 // TestConfigCheckRules holds that a rule at fault among good ones is reported, and no
 // other (I224); a rule about a tool that an extension may bring is a warning.
 func TestConfigCheckRules(t *testing.T) {

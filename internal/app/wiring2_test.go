@@ -50,7 +50,8 @@ func (w *world) judged(on ahp.EventType, judge backend.Func) {
 }
 
 // TestWhereRegistrationsAreRead puts a registration into every place. Each names
-// another address of one server, which notes who was asked, in order.
+// another address of one server, which notes who was asked, in order. One that is named
+// where it would be found is asked once (I012), beside by another name.
 func TestWhereRegistrationsAreRead(t *testing.T) {
 	tests := []struct {
 		name string
@@ -65,6 +66,14 @@ func TestWhereRegistrationsAreRead(t *testing.T) {
 			w.settings(`{"ahp":{"registration":"named.json"}}`)
 			w.opts.Registration, w.opts.TrustWorkspace = filepath.Join(w.home, "flag.json"), true
 		}, []string{"managed", "flag"}},
+		{"the user's, named", func(w *world) { w.opts.Registration = filepath.Join(w.home, ".config", "ahp", "registration.json") }, []string{"managed", "user"}},
+		{"the managed one, named", func(w *world) { w.opts.Registration = filepath.Join(w.home, "managed", "registration.json") }, []string{"managed"}},
+		{"the managed one, by another name", func(w *world) {
+			w.opts.Registration = filepath.Join(w.home, "also.json")
+			if err := os.Symlink(filepath.Join(w.home, "managed", "registration.json"), w.opts.Registration); err != nil {
+				w.t.Fatal(err)
+			}
+		}, []string{"managed"}},
 		{"managed settings", func(w *world) {
 			w.managed(`{"ahp":{"registration":"../named.json"}}`)
 			w.opts.TrustWorkspace = true
