@@ -195,3 +195,39 @@ done`, `,"events":["tool_call"]`)
 		})
 	}
 }
+
+// TestChangesInOneReply has several calls of one reply change one file: they run in the
+// order of the reply, each result says what is on disk, and nothing is lost. Two edits
+// (I213), an edit after a command that changed the file, and before one (I214); beside,
+// an edit after a write of the whole.
+func TestChangesInOneReply(t *testing.T) {
+	t.Parallel()
+	filler := strings.Repeat("a line that nobody edits\n", 200)
+	edit := func(id, from, to string) modeltest.Call {
+		return modeltest.Call{ID: id, Name: "edit", Args: `{"path":"f","old_string":"` + from + `","new_string":"` + to + `"}`}
+	}
+	bash := func(id, command string) modeltest.Call {
+		return modeltest.Call{ID: id, Name: "bash", Args: `{"command":"` + command + `"}`}
+	}
+	const stale = "changed on disk"
+	for name, tt := range map[string]struct {
+		calls []modeltest.Call
+		want  string
+		sent  []string
+	}{
+		"two edits":                 {[]modeltest.Call{edit("c1", "first", "1st"), edit("c2", "second", "2nd")}, "1st\n" + filler + "2nd\n", []string{"tool c1 Edited", "tool c2 Edited"}},
+		"edits of one place":        {[]modeltest.Call{edit("c1", "first", "1st"), edit("c2", "first", "uno")}, "1st\n" + filler + "second\n", []string{"tool c1 Edited", "tool c2 && not found"}},
+		"a command before the edit": {[]modeltest.Call{bash("c1", "sleep 0.1; echo third >>f"), edit("c2", "first", "1st")}, "first\n" + filler + "second\nthird\n", []string{"tool c2 && " + stale}},
+		"a command that touches":    {[]modeltest.Call{bash("c1", "touch f; sleep 0.1"), edit("c2", "first", "1st")}, "1st\n" + filler + "second\n", []string{"tool c2 Edited"}},
+		"the edit before a command": {[]modeltest.Call{edit("c1", "first", "1st"), bash("c2", "head -n 1 f; echo third >>f")}, "1st\n" + filler + "second\nthird\n", []string{"tool c1 Edited", "tool c2 1st"}},
+		"a write before the edit":   {[]modeltest.Call{{ID: "c1", Name: "write", Args: `{"path":"f","content":"first of all"}`}, edit("c2", "first", "1st")}, "1st of all", []string{"tool c2 Edited"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			scenario{
+				mode: "bypass", files: map[string]string{"ws/f": "first\n" + filler + "second\n"}, has: map[string]string{"f": tt.want}, sent: tt.sent,
+				turns: []modeltest.Turn{call("c0", "read", `{"path":"f"}`), {Calls: tt.calls}, done()},
+			}.everywhere(t)
+		})
+	}
+}

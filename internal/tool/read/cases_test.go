@@ -73,8 +73,8 @@ func TestNotText(t *testing.T) {
 	}
 }
 
-// TestLongLines: I129, for a file. One line of 1.5 MB is cut with a mark, also in a file
-// that is too large to be held (beside), and reading ends with the context.
+// TestLongLines: I129, for a file. One line of 1.5 MB is cut with a mark and costs little,
+// also in a file that is too large to be held (beside), and reading ends with the context.
 func TestLongLines(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, "long", strings.Repeat("x", 1_500_000)+"\nnext\n")
@@ -89,8 +89,11 @@ func TestLongLines(t *testing.T) {
 	big.WriteString("\nnext\n")
 	big.Close()
 	for name, more := range map[string]string{"long": "…(1498000 more bytes in this line)", "big": "more bytes in this line)"} {
-		begin := time.Now()
+		begin, before := time.Now(), cpu(t)
 		res := run(t, dir, m{"path": name, "limit": 2})
+		if took := cpu(t) - before; name == "long" && took > allowed {
+			t.Errorf("%s: %v of CPU time", name, took)
+		}
 		if res.IsError || len(res.Content) > 3000 || !strings.Contains(res.Content, more) || !strings.Contains(res.Content, "\n2\tnext\n") || time.Since(begin) > 10*time.Second {
 			t.Errorf("%s: %d bytes after %v: …%q", name, len(res.Content), time.Since(begin), res.Content[max(0, len(res.Content)-200):])
 		}
@@ -101,4 +104,14 @@ func TestLongLines(t *testing.T) {
 	if res = tooltest.Run(ctx, t, read.New(workspace.NewTracker(), read.Options{}), tooltest.Options{WorkDir: dir}, m{"path": "big"}); !res.IsError {
 		t.Errorf("read after the interrupt: %.100q", res.Content)
 	}
+}
+
+// cpu returns the CPU time of this process.
+func cpu(t *testing.T) time.Duration {
+	t.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
