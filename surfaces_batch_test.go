@@ -113,6 +113,55 @@ func overHTTP(s *stage, answer func(request string) string) string {
 	return server.URL
 }
 
+// putOverHTTP gives a stage a server over HTTP that writes into ws/order.
+func putOverHTTP(s *stage) {
+	p := part{Tools: []string{putTool}}
+	p.log, _ = os.OpenFile(s.dir+"/order", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	s.t.Cleanup(func() { p.log.Close() })
+	s.serves(overHTTP(s, p.server))
+}
+
+// serves puts the server box at an address into the settings.
+func (s *stage) serves(url string) {
+	text, err := os.ReadFile(s.home + "/.config/abhed/config.json")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.put("home/.config/abhed/config.json", strings.Replace(string(text), `"mcp":{}`, `"mcp":{"box":{"url":"`+url+`"}}`, 1))
+}
+
+// putCompiledIn gives a stage a compiled-in tool that writes into ws/order.
+func putCompiledIn(s *stage) {
+	s.tools = []abhed.Tool{{
+		Name: "put", Version: "1", Description: "keeps a text", Subject: "text", Schema: []byte(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`),
+		Run: func(_ context.Context, c abhed.Call) (string, error) {
+			f, err := os.OpenFile(s.dir+"/order", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+			if err == nil {
+				_, err = f.Write(append(c.Args, '\n'))
+				f.Close()
+			}
+			return "kept", err
+		},
+	}}
+}
+
+// judgesSlowly adds an extension that takes its time, notes in a file when it is done,
+// and refuses what is barred.
+func judgesSlowly(s *stage, file string) {
+	slow := s.shell("slow", `while IFS= read -r line; do
+  case $line in *'"event":"tool_call"'*barred*) word=barred answer='{"block":true,"reason":"not this one"}' ;; *'"event":"tool_call"'*) word=free answer='{}' ;; *) echo '{}'; continue ;; esac
+  sleep 0.2
+  echo "judged $word" >>"`+s.base+file+`"
+  echo "$answer"
+done`, `,"events":["tool_call"]`)
+	text, err := os.ReadFile(s.home + "/.config/abhed/config.json")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	with := strings.Replace(string(text), `"extensions":[`, `"extensions":[`+slow+`,`, 1)
+	s.put("home/.config/abhed/config.json", strings.Replace(with, ",]", "]", 1))
+}
+
 // TestNothingRunsBeforeItIsJudged: an extension takes its time and refuses, or doesn't;
 // it and the tool write into one file. What is refused never starts, and what isn't
 // starts after the answer, wherever the tool is (I015).
@@ -131,27 +180,9 @@ func TestNothingRunsBeforeItIsJudged(t *testing.T) {
 	}{
 		"built in":                 {tool: "bash", file: "/ws/order", args: builtIn},
 		"an MCP server over stdio": {tool: "mcp__box__put", file: "/ws/heard-box", args: textArgs, servers: map[string][]string{"box": {putTool}}},
-		"an MCP server over HTTP": {tool: "mcp__box__put", file: "/ws/order", args: textArgs, stage: func(s *stage) {
-			p := part{Tools: []string{putTool}}
-			p.log, _ = os.OpenFile(s.dir+"/order", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-			s.t.Cleanup(func() { p.log.Close() })
-			text, _ := os.ReadFile(s.home + "/.config/abhed/config.json")
-			s.put("home/.config/abhed/config.json", strings.Replace(string(text), `"mcp":{}`, `"mcp":{"box":{"url":"`+overHTTP(s, p.server)+`"}}`, 1))
-		}},
-		"an extension": {tool: "put", file: "/home/heard-box", args: textArgs, extensions: []player{box}},
-		"compiled in": {tool: "put", file: "/ws/order", args: textArgs, on: []surface{{"embedded", ".", embedded}}, stage: func(s *stage) {
-			s.tools = []abhed.Tool{{
-				Name: "put", Version: "1", Description: "keeps a text", Subject: "text", Schema: []byte(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`),
-				Run: func(_ context.Context, c abhed.Call) (string, error) {
-					f, err := os.OpenFile(s.dir+"/order", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-					if err == nil {
-						_, err = f.Write(append(c.Args, '\n'))
-						f.Close()
-					}
-					return "kept", err
-				},
-			}}
-		}},
+		"an MCP server over HTTP":  {tool: "mcp__box__put", file: "/ws/order", args: textArgs, stage: putOverHTTP},
+		"an extension":             {tool: "put", file: "/home/heard-box", args: textArgs, extensions: []player{box}},
+		"compiled in":              {tool: "put", file: "/ws/order", args: textArgs, on: []surface{{"embedded", ".", embedded}}, stage: putCompiledIn},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -162,18 +193,7 @@ func TestNothingRunsBeforeItIsJudged(t *testing.T) {
 					if tt.stage != nil {
 						tt.stage(s)
 					}
-					slow := s.shell("slow", `while IFS= read -r line; do
-  case $line in *'"event":"tool_call"'*barred*) word=barred answer='{"block":true,"reason":"not this one"}' ;; *'"event":"tool_call"'*) word=free answer='{}' ;; *) echo '{}'; continue ;; esac
-  sleep 0.2
-  echo "judged $word" >>"`+s.base+tt.file+`"
-  echo "$answer"
-done`, `,"events":["tool_call"]`)
-					text, err := os.ReadFile(s.home + "/.config/abhed/config.json")
-					if err != nil {
-						s.t.Fatal(err)
-					}
-					with := strings.Replace(string(text), `"extensions":[`, `"extensions":[`+slow+`,`, 1)
-					s.put("home/.config/abhed/config.json", strings.Replace(with, ",]", "]", 1))
+					judgesSlowly(s, tt.file)
 				},
 				sent: []string{"tool c1 && not this one"},
 				check: func(t *testing.T, s *stage, _ []string) {

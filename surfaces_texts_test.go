@@ -34,11 +34,10 @@ func TestOddBytesOfResults(t *testing.T) {
 	scenario{
 		mode: "bypass", extensions: []player{box}, turns: turns, files: map[string]string{"ws/esc.txt": "a\x1b[?1003hb\n"},
 		stage: func(s *stage) {
-			text, _ := os.ReadFile(s.home + "/.config/abhed/config.json")
 			p := part{Tools: []string{putTool}}
 			p.log, _ = os.Open(os.DevNull)
 			s.t.Cleanup(func() { p.log.Close() })
-			url := overHTTP(s, func(request string) string {
+			s.serves(overHTTP(s, func(request string) string {
 				reply := p.server(request)
 				if !strings.Contains(request, `"tools/call"`) {
 					return reply
@@ -50,8 +49,7 @@ func TestOddBytesOfResults(t *testing.T) {
 					}
 				}
 				return reply
-			})
-			s.put("home/.config/abhed/config.json", strings.Replace(string(text), `"mcp":{}`, `"mcp":{"box":{"url":"`+url+`"}}`, 1))
+			}))
 		},
 		sent:     []string{`tool e2 && gave no result && invalid surrogate pair`, "tool r1 1\ta\x1b[?1003hb"},
 		recorded: []string{`tool.ended && "call_id":"m3" && "content":"\u001b[?1003h`, `tool.ended && "call_id":"r1" && \u001b[?1003hb`},
