@@ -17,7 +17,7 @@ import (
 )
 
 // launched starts the command with an MCP server behind a shell that runs the script, and
-// returns it with the processes below it, once the model has begun to answer. The model
+// returns it with the processes below it, which no sandbox holds, once the model has begun to answer. The model
 // goes on when release is called.
 func launched(t *testing.T, turn modeltest.Turn, home, script string) (cmd *exec.Cmd, children []process, release func()) {
 	t.Helper()
@@ -38,6 +38,13 @@ func launched(t *testing.T, turn modeltest.Turn, home, script string) (cmd *exec
 	}
 	cmd = command(t, home, server.URL, "-p", "work", "-C", t.TempDir(), "--config", settings, "--mode", "bypass", "--min-tier", "none")
 	cmd.Stderr = &bytes.Buffer{}
+	bin := t.TempDir() // without bwrap, which would end all of it
+	for _, program := range []string{"sh", "sleep"} {
+		if err := os.Symlink(require.Path(t, program), filepath.Join(bin, program)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd.Env = append(cmd.Env, "PATH="+bin)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +77,8 @@ func TestLaunchedServerEndsWithTheCommand(t *testing.T) {
 			t.Parallel()
 			home := t.TempDir()
 			script := `"$@"; exit $?`
-			if how.code >= 0 { // the end of its input doesn't end the sleeper
-				script = "sleep " + mark() + ` & "$@"; wait`
+			if how.code >= 0 { // neither the end of its input nor SIGTERM ends the sleeper
+				script = "(trap '' TERM; exec sleep " + mark() + `) & "$@"; wait`
 			}
 			cmd, children, release := launched(t, how.turn, home, script)
 			if how.code >= 0 && !slices.ContainsFunc(children, func(p process) bool { return strings.HasPrefix(p.command, "sleep ") }) {
