@@ -71,6 +71,7 @@ func TestReasoningOverASession(t *testing.T) {
 // the context that is returned.
 func reasoning(t *testing.T) (*modeltest.Server, context.Context) {
 	ctx, cancel := context.WithCancelCause(t.Context())
+	t.Cleanup(func() { cancel(nil) })
 	o := modeltest.Options{SealKey: "first", NeedReasoning: true}
 	for i := range 30 {
 		turn := modeltest.Turn{Reasoning: fmt.Sprintf("because é\u2028<&> \U0001f600 %d%s", i, strings.Repeat(" ", i)), Calls: []modeltest.Call{{ID: fmt.Sprint("c", i), Name: "write", Args: fmt.Sprintf(`{"path":"f%d","content":"x"}`, i)}}}
