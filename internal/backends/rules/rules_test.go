@@ -207,7 +207,7 @@ func TestHosts(t *testing.T) {
 // TestEveryName holds that whatever tool of whatever host does what a rule forbids of
 // Abhed's own is denied, and that the same call of something else isn't.
 func TestEveryName(t *testing.T) {
-	b, _, root := newBackend(t, `{"rules":{"deny":["bash(forbidden *)","read(forbidden/**)","write(forbidden/**)","edit(forbidden/**)","glob(forbidden/**)","grep(forbidden/**)","fetch(https://forbidden.example/*)","task(forbidden*)","skill(forbidden*)"]}}`)
+	b, _, root := newBackend(t, `{"rules":{"deny":["bash(forbidden *)","read(forbidden/**)","write(forbidden/**)","edit(forbidden/**)","glob(forbidden/**)","grep(forbidden/**)","fetch(https://forbidden.example/*)","task(forbidden*)","skill(forbidden*)","ask_user(forbidden*)"]}}`)
 	inputs := map[policy.SubjectKind][]string{
 		policy.SubjectCommand: {`{"command":"%s thing"}`, `{"cmd":["%s","thing"]}`, `{"commands":["ls","%s thing"]}`},
 		policy.SubjectPath:    {`{"path":"%s/x"}`, `{"file_path":"%s/x"}`, `{"filePath":"%s/x"}`, `{"paths":["a","%s/x"]}`, `{"files":[{"path":"%s/x"}]}`},
