@@ -62,10 +62,11 @@ func TestBothStartFails(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, serve spawn) {
-				tt.s.Log = logFile(t)
-				cfg, _ := serve(t, "s", tt.s)
+				s := tt.s // the tests of the two transports run at once
+				s.Log = logFile(t)
+				cfg, _ := serve(t, "s", s)
 				cfg.StartTimeout = 2 * time.Second
-				if tt.s.ListExits != 0 {
+				if s.ListExits != 0 {
 					cfg.StartTimeout = 0
 				}
 				good, _ := serve(t, "good", script{Tools: named("echo")})
@@ -79,7 +80,7 @@ func TestBothStartFails(t *testing.T) {
 					t.Errorf("state %+v", st)
 				}
 				if cfg.Command != "" {
-					gone(t, pids(t, tt.s.Log)...)
+					gone(t, pids(t, s.Log)...)
 				}
 				r.wantNames("mcp__good__echo")
 				r.works("mcp__good__echo", `{}`, "echo")

@@ -172,6 +172,24 @@ func (c *client) replyTo(id, typ string) reply {
 	return r
 }
 
+// settledAnswer returns the answer to a prompt that was waiting for what a request
+// settles. The two replies come in any order: one of them overtakes.
+func (c *client) settledAnswer(request, prompt string) (answer reply) {
+	c.t.Helper()
+	for left := map[string]string{request: "settled", prompt: "answer"}; len(left) > 0; {
+		r := c.until("the replies to "+request+" and "+prompt, func(r reply) bool { return left[string(r.members["id"])] != "" })
+		id := string(r.members["id"])
+		if r.str("type") != left[id] {
+			c.t.Fatalf("expected a reply of type %s to %s, got %.300s", left[id], id, r.line)
+		}
+		delete(left, id)
+		if id == prompt {
+			answer = r
+		}
+	}
+	return answer
+}
+
 // notice waits for an event with a text.
 func (c *client) notice(text string) {
 	c.t.Helper()

@@ -37,8 +37,7 @@ func TestApprovals(t *testing.T) {
 			}
 			tail := `,"request":"r-` + row.kind + `","hash":"` + hash + `"` + row.fields + `}`
 			c.send(`{"id":2,"method":"` + row.verb + `"` + tail)
-			c.replyTo("2", "settled")
-			if r := c.replyTo("1", "answer"); r.str("answer") != row.want {
+			if r := c.settledAnswer("2", "1"); r.str("answer") != row.want {
 				t.Errorf("the engine was told %q, want %q", r.str("answer"), row.want)
 			}
 			// Once it is answered it is over, whoever answers again.
@@ -116,8 +115,7 @@ func TestQuestions(t *testing.T) {
 				t.Errorf("approve: %s", r.line)
 			}
 			c.send(`{"method":"answer","id":4,"request":"q-1",` + row.right + `}`)
-			c.replyTo("4", "settled")
-			if r := c.replyTo("1", "answer"); r.str("answer") != row.want {
+			if r := c.settledAnswer("4", "1"); r.str("answer") != row.want {
 				t.Errorf("the engine was told %q, want %q", r.str("answer"), row.want)
 			}
 		})
