@@ -386,21 +386,6 @@ type Notice struct {
 	Text  string `json:"text"`
 }
 
-// RecordRepaired says that a torn last line was cut off.
-type RecordRepaired struct {
-	DroppedBytes int64  `json:"dropped_bytes"`
-	DroppedHash  string `json:"dropped_hash"`
-}
-
-// HeadSigned is a signature of the installation's key over the head.
-type HeadSigned struct {
-	Seq  int64  `json:"seq"`
-	Head string `json:"head"`
-	// KeyID is the SHA-256 of the public key in hex; Signature is base64.
-	KeyID     string `json:"key_id"`
-	Signature string `json:"signature"`
-}
-
 // Raw is a JSON value kept as it is.
 type Raw = jsontext.Value
 

@@ -138,6 +138,21 @@ type SessionForked struct {
 	At   int64  `json:"at"`
 }
 
+// RecordRepaired says that a torn last line was cut off.
+type RecordRepaired struct {
+	DroppedBytes int64  `json:"dropped_bytes"`
+	DroppedHash  string `json:"dropped_hash"`
+}
+
+// HeadSigned is a signature of the installation's key over the head.
+type HeadSigned struct {
+	Seq  int64  `json:"seq"`
+	Head string `json:"head"`
+	// KeyID is the SHA-256 of the public key in hex; Signature is base64.
+	KeyID     string `json:"key_id"`
+	Signature string `json:"signature"`
+}
+
 // SetAgent puts the id of a sub-agent into a payload that has one and names none.
 func SetAgent(p Payload, id string) {
 	if f := agentOf(p); f != nil && *f == "" {
