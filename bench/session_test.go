@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/abhed/abhed/internal/model/modeltest"
+	"github.com/abhed/abhed/internal/require"
 )
 
 // workplace is a folder with one small file, the programs that read it again and again,
@@ -26,9 +27,7 @@ type workplace struct {
 // newWorkplace builds the programs and takes the frame of a request from a run.
 func newWorkplace(b *testing.B) *workplace {
 	b.Helper()
-	if _, err := exec.LookPath("time"); err != nil {
-		b.Skip("GNU time, which tells the peak of memory, isn't installed")
-	}
+	require.Path(b, "time") // GNU time tells the peak of memory
 	w := &workplace{b: b, dir: b.TempDir(), home: b.TempDir(), abhed: build(b, "./cmd/abhed"), bare: build(b, "./bench/testdata/bareloop.go")}
 	if err := os.WriteFile(filepath.Join(w.dir, "f.txt"), []byte(strings.Repeat("some small text\n", 20)), 0o600); err != nil {
 		b.Fatal(err)
