@@ -18,12 +18,7 @@ import (
 // ExtList starts the configured extensions, asks for their tools, and prints the state
 // of each. It exits with 1 if one of them is dead.
 func ExtList(ctx context.Context, o SettingsOptions, asJSON bool, sys System) int {
-	l, err := loadSettings(o, sys)
-	if err != nil {
-		return sys.fail(ExitUsage, err)
-	}
-	notes := &notes{}
-	e, err := sessionless(ctx, l, sys, notes.hear)
+	e, notes, err := overheard(ctx, o, sys)
 	if err != nil {
 		return sys.fail(ExitUsage, err)
 	}
@@ -40,7 +35,7 @@ func ExtList(ctx context.Context, o SettingsOptions, asJSON bool, sys System) in
 		}
 		fmt.Fprintf(sys.Stdout, "%s\n", b)
 	} else {
-		printExtensions(sys, l, list)
+		printExtensions(sys, e.o.loaded, list)
 	}
 	notes.print(sys)
 	if slices.ContainsFunc(list, func(x control.Extension) bool { return x.State != extension.StateStarted }) {
@@ -73,6 +68,17 @@ func printExtensions(sys System, l *loaded, list []control.Extension) {
 			fmt.Fprintf(sys.Stdout, "    last error  %s\n", gate.Visible(x.LastError))
 		}
 	}
+}
+
+// overheard is an engine without session, and what its parts say of themselves.
+func overheard(ctx context.Context, o SettingsOptions, sys System) (*engine, *notes, error) {
+	l, err := loadSettings(o, sys)
+	if err != nil {
+		return nil, nil, err
+	}
+	n := &notes{}
+	e, err := sessionless(ctx, l, sys, n.hear)
+	return e, n, err
 }
 
 // notes collects what the parts of an engine without session say of themselves.

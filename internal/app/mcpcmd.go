@@ -34,12 +34,7 @@ type serverList struct {
 // MCPList starts the configured MCP servers and prints what each one provides. It
 // exits with 1 if one of them can't be used.
 func MCPList(ctx context.Context, o SettingsOptions, asJSON bool, sys System) int {
-	l, err := loadSettings(o, sys)
-	if err != nil {
-		return sys.fail(ExitUsage, err)
-	}
-	notes := &notes{}
-	e, err := sessionless(ctx, l, sys, notes.hear)
+	e, notes, err := overheard(ctx, o, sys)
 	if err != nil {
 		return sys.fail(ExitUsage, err)
 	}
